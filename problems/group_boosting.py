@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -97,7 +97,6 @@ class GroupBoosting(PredictingProblem):
         indicators, self.notes = class_indicators(data)
         self.design: Design = data.design
         self.norm = one_of("norm", norm, ROW_NORMS)
-        self._indicators = indicators
         self._others = others
         fit = multiclass_fit(data.design, frozen(indicators.argmax(axis=1)), loss)
         self._form = GroupForm(fit, 0.0, norm)
@@ -107,15 +106,11 @@ class GroupBoosting(PredictingProblem):
         if len(absent):
             have = "has" if len(absent) == 1 else "have"
             self.notes = (*self.notes, f"{len(absent)} of {data.n_tasks} classes {have} no example: the first is number {absent[0]}.")
-        self._offer(fit, norm)
         held = data.held_out
         self._held_out = None if held is None else (held.design, class_indicators(held)[0].argmax(axis=1))
-
-    def _offer(self, fit: HingeFit | PairwiseFit | Any, norm: str) -> None:
-        """What this form has of all that the class offers."""
-        smooth = isinstance(fit, PairwiseFit)
+        # What this form has of all that the class offers.
+        own = {Capability.SMOOTH} if isinstance(fit, PairwiseFit) else {Capability.SUBGRADIENT, Capability.SMOOTHED}
         cones = fit.loss.cones if isinstance(fit, PairwiseFit) else frozenset({"linear"})
-        own = {Capability.SMOOTH} if smooth else {Capability.SUBGRADIENT, Capability.SMOOTHED}
         conic = {Capability.CONIC} if cones else set()
         self.offers = frozenset({Capability.PROX} | own | conic)  # type: ignore[misc]
         self.conic_forms = {"epigraph": cones | _PENALTY_CONES[norm]} if cones else {}  # type: ignore[misc]
@@ -215,7 +210,9 @@ class GroupBoosting(PredictingProblem):
 
     def smoothed(self, point: Array, smoothing: float) -> tuple[float, Array, Array]:
         """With smoothing/2 times the squared l2 norm of a row of the dual point taken off; below the hinge by at most smoothing / 2."""
-        fit = self._hinge
+        fit = self._form.fit
+        if not isinstance(fit, HingeFit):
+            raise NotOfferedError(self, Capability.SMOOTHED)
         value, dual = fit.smoothed(self.design.forward(point), smoothing)
         return value, -self.design.adjoint(fit.residuals(dual)), dual
 
@@ -258,12 +255,6 @@ class GroupBoosting(PredictingProblem):
             return np.asarray(W.value), None if multiplier is None else np.asarray(multiplier)
 
         return ConicModel(problem, recover)
-
-    @property
-    def _hinge(self) -> HingeFit:
-        if not isinstance(self._form.fit, HingeFit):
-            raise NotOfferedError(self, Capability.SMOOTHED)
-        return self._form.fit
 
     @property
     def _curvature(self) -> float | None:

@@ -101,7 +101,9 @@ class Portfolio(PredictingProblem):
         near_one = bool(np.all(np.abs(self._relatives - 1.0) <= _NEAR_ONE))
         self._centre = 1.0 if near_one else 0.0
         self._shifted: Design = SharedDesign(self._relatives - 1.0, 1) if near_one else self.design
-        self._lowest = frozen(self._lowest_returns())
+        # min x_t.w over the feasible set, for every t
+        lowest = [row @ self._form.vertex(row) for row in self._relatives] if self._boxed else self._relatives.min(axis=1)
+        self._lowest = frozen(np.array(lowest))
         self._reference = frozen(np.minimum(self._relatives.mean(axis=1), _LARGEST_REFERENCE * self._lowest))
         self._held_out = None if data.held_out is None else _relatives("held-out data", data.held_out)
         if self._held_out is not None and self._held_out.shape[1] != d:
@@ -247,12 +249,6 @@ class Portfolio(PredictingProblem):
             return np.asarray(w.value)[:, None], None if dual is None else np.asarray(dual)[:, None]
 
         return ConicModel(cp.Problem(cp.Minimize(-cp.sum(cp.log(u))), constraints), recover)
-
-    def _lowest_returns(self) -> Array:
-        """min x_t.w over the feasible set, for every t."""
-        if not self._boxed:
-            return np.asarray(self._relatives.min(axis=1))
-        return np.array([row @ self._form.vertex(row) for row in self._relatives])
 
     def _returns(self, point: Array) -> tuple[Array, Array]:
         """x_t.w + r_t (1 - sum w), raised to the lowest return where below it, and by how much it is below (0 or negative)."""

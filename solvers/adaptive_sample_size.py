@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bench_mtl.core.checks import real_number
+from bench_mtl.core.checks import real_number, unless_none
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.fit_problem import FitProblem
 from bench_mtl.model.protocols import Capability, Problem
@@ -63,8 +63,7 @@ class AdaptiveSampleSize(SteppingSolver):
     def __post_init__(self) -> None:
         real_number("first", self.first, strict=True, maximum=1.0)
         real_number("growth", self.growth, minimum=1.0, strict=True)
-        if self.target is not None:
-            real_number("target", self.target, strict=True)
+        unless_none(real_number, "target", self.target, strict=True)
 
     def objection(self, problem: Problem) -> str | None:
         if not problem.is_in_shards:

@@ -180,17 +180,14 @@ class ConeStepper(Stepper):
         self.newton = NewtonSystem(self.design, intercept=form.has_intercept)
         self.pairs = 2 * form.labels.size + self.design.n_features + (form.radius is not None)
 
-    def started(self) -> State:
+    def start(self, at: Iterate) -> Progress:
         d, m = self.design.n_features, self.design.n_tasks
         a = 0.5 * self.weights
         mu, ones, tau, slack = float(a.mean()), np.ones(self.y.shape), self.form.penalty or 0.0, 0.0
         if self.form.radius is not None:  # of which every row has a share, and one is left
             tau, slack = (d + 1) * mu / self.form.radius, self.form.radius / (d + 1)
-        return State(a, np.zeros((d, m)), np.zeros((d, m)), np.zeros(m), mu / (tau * self.units), ones, ones, tau, slack)
-
-    def start(self, at: Iterate) -> Progress:
-        inner = self.started()
-        return Progress(inner, at.primal, inner.a if at.dual is None else at.dual)
+        inner = State(a, np.zeros((d, m)), np.zeros((d, m)), np.zeros(m), mu / (tau * self.units), ones, ones, tau, slack)
+        return Progress(inner, at.primal, a if at.dual is None else at.dual)
 
     def step(self, now: Progress) -> Progress | None:
         if now.length <= _SHORTEST:

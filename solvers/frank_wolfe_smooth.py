@@ -68,28 +68,6 @@ def loss_of(problem: Problem) -> Loss:
     return Loss(problem.smooth_value, lambda W: problem.value_and_gradient(W)[1], None, True)
 
 
-class Columns:
-    """Single columns of the designs."""
-
-    def __init__(self, design: Design) -> None:
-        self._design, self._held = design, {}  # type: tuple[Design, dict[int, Any]]
-
-    def add(self, k: int, j: int, factor: float, predictions: Array) -> None:
-        """predictions of task k += factor x_j."""
-        if factor == 0.0:
-            return
-        where = 0 if self._design.is_shared else k
-        if where not in self._held:
-            X = self._design.block(where)
-            self._held[where] = sp.csc_array(X) if self._design.is_sparse else X
-        X, out = self._held[where], self._design.task_outputs(predictions, k)
-        if self._design.is_sparse:
-            span = slice(X.indptr[j], X.indptr[j + 1])
-            out[X.indices[span]] += factor * X.data[span]
-        else:
-            out += factor * X[:, j]
-
-
 def exact_steps(loss: Loss, t: Array, T: Array, longest: Array) -> Array:
     """argmin over 0 <= gamma_b <= longest_b of the loss at t + gamma_b T, block by block: its slopes rise, and their roots are bracketed.
 
@@ -194,7 +172,7 @@ class Corners(Hull):
 
     def __init__(self, form: SimplexForm, design: Design, start: Array) -> None:
         self.point, self._form, self._design = start, form, design
-        self._columns = Columns(design)
+        self._held: dict[int, Any] = {}
         self._together = form.balls == "all"
         self.blocks = 1 if self._together else design.n_tasks
         orientation = np.ones(start.shape) if form.orientation is None else form.orientation
@@ -248,8 +226,22 @@ class Corners(Hull):
         for b in range(self.blocks):
             for place, value in ((self._best[b], self._towards[b]), (worst[b], -away[b])):
                 j, k = divmod(int(place), m) if self._together else (int(place), b)
-                self._columns.add(k, j, float(value), change)
+                if value != 0.0:
+                    self._add_column(j, k, float(value), change)
         return Line(change, np.maximum(gains, 0.0), longest)
+
+    def _add_column(self, j: int, k: int, factor: float, predictions: Array) -> None:
+        """predictions of task k += factor x_j."""
+        where = 0 if self._design.is_shared else k
+        if where not in self._held:
+            X = self._design.block(where)
+            self._held[where] = sp.csc_array(X) if self._design.is_sparse else X
+        X, out = self._held[where], self._design.task_outputs(predictions, k)
+        if self._design.is_sparse:
+            span = slice(X.indptr[j], X.indptr[j + 1])
+            out[X.indices[span]] += factor * X.data[span]
+        else:
+            out += factor * X[:, j]
 
     def _by_block(self, A: Array) -> Array:
         return A.reshape(-1, 1) if self._together else A

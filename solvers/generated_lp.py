@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from bench_mtl.core.checks import real_number, whole_number
+from bench_mtl.core.checks import real_number, unless_none, whole_number
 from bench_mtl.core.rounding import TINIEST
 from bench_mtl.core.threads import pinned_thread_count
 from bench_mtl.core.types import Array, Iterate
@@ -82,8 +82,7 @@ class GeneratedLP(IterativeSolver):
         real_number("start_gap", self.start_gap, strict=True)
         whole_number("first", self.first, minimum=1)
         real_number("width", self.width)
-        if self.seconds is not None:
-            real_number("seconds", self.seconds)
+        unless_none(real_number, "seconds", self.seconds)
 
     @property
     def version(self) -> str:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
-from bench_mtl.core.checks import one_of, real_number
+from bench_mtl.core.checks import one_of, real_number, unless_none
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import SPARSE_PLUS_LOW_RANK, LinearForm, loss_under
 from bench_mtl.model.normal_equations import cheaper_than_data, factorisable, normal_blocks
@@ -40,10 +40,8 @@ class GradientSolver(SteppingSolver):
         one_of("step_rule", self.step_rule, ("lipschitz", "line_search"))
         one_of("gram", self.gram, ("auto", "always", "never"))
         real_number("initial_lipschitz", self.initial_lipschitz, strict=True)
-        if self.objective_change is not None:
-            real_number("objective_change", self.objective_change, strict=True)
-        if self.projection is not None:
-            one_of("projection", self.projection, METHODS)
+        unless_none(real_number, "objective_change", self.objective_change, strict=True)
+        unless_none(one_of, "projection", self.projection, METHODS)
 
     def objection(self, problem: Problem) -> str | None:
         if self.step_rule == "lipschitz" and not problem.gradient_is_lipschitz:
@@ -128,9 +126,7 @@ class State(NamedTuple):
 class GradientStepper(Stepper):
     """Proximal gradient steps, from a point ahead unless `restart` drops the momentum: "always", "gradient" where it points uphill, "none".
 
-    Parameters
-    ----------
-    fall : what L is multiplied by before every step
+    Before every step L is multiplied by `fall`.
     """
 
     def __init__(self, solver: GradientSolver, problem: Problem | ScaledProblem, prox: Prox, *, restart: str, fall: float = 1.0) -> None:

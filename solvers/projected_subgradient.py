@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from bench_mtl.core.checks import positive_numbers, whole_number
+from bench_mtl.core.checks import positive_numbers, unless_none, whole_number
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.protocols import Capability, Problem
 from bench_mtl.model.solver_state import Stepper, SteppingSolver
@@ -50,8 +50,7 @@ class ProjectedSubgradient(SteppingSolver):
     def __post_init__(self) -> None:
         object.__setattr__(self, "step_sizes", positive_numbers("step_sizes", self.step_sizes))
         whole_number("search_iterations", self.search_iterations, minimum=1)
-        if self.iterations is not None:
-            whole_number("iterations", self.iterations, minimum=1)
+        unless_none(whole_number, "iterations", self.iterations, minimum=1)
 
     def objection(self, problem: Problem) -> str | None:
         if not problem.is_in_shards or len(problem.dual_shapes) == 1:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
 
 from bench_mtl.core.checks import whole_number
 from bench_mtl.core.types import Array, Iterate
@@ -169,8 +170,6 @@ def model_step(g: Array, X: Array, curvatures: Array, w: Array, lower: Array, up
 
 def _face_step(H: Array, r: Array, F: Any) -> Array:
     """Return the argmin over steps of the free variables that add up to 0."""
-    from scipy.linalg import cho_factor, cho_solve
-
     block = H[np.ix_(F, F)]
     scale = 1.0 / np.sqrt(np.diag(block))
     block = block * scale * scale[:, None]

@@ -59,11 +59,8 @@ def _units(norms: Array) -> Array:
 def scaled_features(design: Design, *, centre: bool, weights: Array | None = None) -> tuple[Design, Array]:
     """Return a dense design whose features have norms from 1/2 to 1 over all tasks, centred in every task or not, and their units.
 
-    These are powers of two, t with W_j = t_j V_j, so that scaling rounds nothing.
-
-    Parameters
-    ----------
-    weights : of the examples in means and norms, in the output shape; None means equal ones
+    These are powers of two, t with W_j = t_j V_j, so that scaling rounds nothing. Weights are those of the examples in means and norms, in
+    the output shape.
     """
     blocks = [design.block(k) for k in range(1 if design.is_shared else design.n_tasks)]
     shares: list[Array | None] = [None] * len(blocks)

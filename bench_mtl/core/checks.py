@@ -187,6 +187,12 @@ def one_of(name: str, value: Any, allowed: tuple[str, ...]) -> str:
     return str(value)
 
 
+def unless_none(check: Callable[..., Any], name: str, value: Any, *limits: Any, **how: Any) -> None:
+    """Check a value that may be left out, by one of the checks above."""
+    if value is not None:
+        check(name, value, *limits, **how)
+
+
 def require_shape(name: str, array: Array, *shapes: tuple[int, ...], why: str = "") -> None:
     """Raise InputError unless `array` has one of the shapes; `why` ends the sentence that says which, such as " to match X"."""
     if array.shape not in shapes:

@@ -45,10 +45,6 @@ def version() -> str:
     return f"jax {metadata.version('jax')}" if importlib.util.find_spec("jax") is not None else "not installed"
 
 
-def _release() -> tuple[int, ...]:
-    return tuple(int(part) for part in metadata.version("jax").split(".")[:2])
-
-
 def obstacle(device: str, needed: int = 0) -> str | None:
     """Return why a device cannot be used for so many bytes, as the end of a sentence; None where it can.
 
@@ -56,14 +52,14 @@ def obstacle(device: str, needed: int = 0) -> str | None:
     """
     if version() == "not installed":
         return "is not installed: pip install '.[accelerator]'"
-    if _release() < _OLDEST:
+    if tuple(int(part) for part in metadata.version("jax").split(".")[:2]) < _OLDEST:
         return f"needs jax {'.'.join(map(str, _OLDEST))} or later, and {version()} is installed"
     for name, kind in _LOWER_PRECISION.items():
         if os.environ.get(name, "") not in ("", "0", "64"):
             return f"computes in float64 alone, and {name}={os.environ[name]} asks for {kind}: unset it"
     try:
         with compiling():
-            importlib.import_module("jax")
+            jax = importlib.import_module("jax")
     except (ImportError, RuntimeError) as error:  # also where jaxlib is of another release
         return f"cannot be used, for JAX cannot be imported: {one_line(str(error), _LONGEST)}"
     try:
@@ -71,7 +67,9 @@ def obstacle(device: str, needed: int = 0) -> str | None:
     except RuntimeError:
         known = f"has no device '{device}' here: JAX knows {', '.join(jax_devices())}"
         return known if device == "cpu" or not (there := gpus()) else f"{known}; for {there[0].name} install jax[cuda12] or jax[cuda13]"
-    if not _has_doubles(chosen):
+    with compiling(), on_device():
+        has_doubles = jax.device_put(np.ones(1), chosen).dtype == np.float64
+    if not has_doubles:
         return f"computes in float64 alone, which JAX makes float32 of on {chosen.device_kind} ({chosen.platform})"
     free = free_bytes(chosen)
     if free is not None and needed > free:
@@ -139,14 +137,6 @@ def _first(device: str) -> Any:
         import jax
 
         return jax.devices(device)[0]
-
-
-def _has_doubles(device: Any) -> bool:
-    """Return whether arrays of float64 stay what they are."""
-    import jax
-
-    with compiling(), on_device():
-        return bool(jax.device_put(np.ones(1), device).dtype == np.float64)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from bench_mtl.model.forms import Hinges, LinearForm, hinges_under, loss_under
 from bench_mtl.model.norms import L1Inf
 from bench_mtl.model.protocols import AnyKind, Problem
 from bench_mtl.solvers.accelerator.device import obstacle
-from bench_mtl.solvers.accelerator.solver import AcceleratorSolver, DeviceStepper, bytes_of
+from bench_mtl.solvers.accelerator.solver import AcceleratorSolver, DeviceStepper
 from bench_mtl.solvers.interior_point.fits import FitEquations
 from bench_mtl.solvers.interior_point.hinges import HingeEquations
 from bench_mtl.solvers.interior_point.solver import PATIENCE, SMALLEST_PENALTY
@@ -68,7 +68,7 @@ class AcceleratorInteriorPoint(AcceleratorSolver):
         return super().objection(problem)
 
     def bytes_needed(self, form: LinearForm) -> int:
-        return bytes_of(form) + _bytes_of_rows(form, _padded_size(_FIRST, form.design.n_features))
+        return super().bytes_needed(form) + _bytes_of_rows(form, _padded_size(_FIRST, form.design.n_features))
 
     def stepper(self, problem: Problem) -> InteriorStepper:
         return InteriorStepper(self, problem.form(LinearForm))

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from bench_mtl.core.checks import one_of, real_number
+from bench_mtl.core.checks import one_of, real_number, unless_none
 from bench_mtl.core.designs import Design
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import SPARSE_PLUS_LOW_RANK, Hinges, LinearForm, hinges_under, loss_under
@@ -39,8 +39,7 @@ class AcceleratorSolver(SteppingSolver):
 
     def __post_init__(self) -> None:
         one_of("device", self.device, DEVICES)
-        if self.target is not None:
-            real_number("target", self.target, strict=True)
+        unless_none(real_number, "target", self.target, strict=True)
 
     @property
     def label(self) -> str:
@@ -73,7 +72,12 @@ class AcceleratorSolver(SteppingSolver):
 
     def bytes_needed(self, form: LinearForm) -> int:
         """Return about what a run holds on the device."""
-        return bytes_of(form)
+        design = form.design
+        outputs = design.n_tasks * max(design.sizes)
+        entries = outputs * design.n_features if _layout(design) == "cube" else design.n_stored
+        # Every entry times what it is multiplied by, and both orders.
+        products = entries * (design.n_tasks if design.is_shared else 1) + 4 * entries if design.is_sparse else 0
+        return 8 * (entries + products + _OUTPUTS * outputs + _POINTS * design.n_features * design.n_tasks)
 
     def stepper(self, problem: Problem) -> DeviceStepper:
         return DeviceStepper(self, problem.form(LinearForm))
@@ -221,16 +225,6 @@ def _misfit(form: LinearForm) -> str | None:
 
 def _layout(design: Design) -> str:
     return ("sparse" if design.is_sparse else "shared") if design.is_shared else "blocks" if design.is_sparse else "cube"
-
-
-def bytes_of(form: LinearForm) -> int:
-    """Return about what a run holds on the device."""
-    design = form.design
-    outputs = design.n_tasks * max(design.sizes)
-    entries = outputs * design.n_features if _layout(design) == "cube" else design.n_stored
-    # Every entry times what it is multiplied by, and both orders.
-    products = entries * (design.n_tasks if design.is_shared else 1) + 4 * entries if design.is_sparse else 0
-    return 8 * (entries + products + _OUTPUTS * outputs + _POINTS * design.n_features * design.n_tasks)
 
 
 def _parts(form: LinearForm) -> tuple[Any, Any]:

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bench_mtl.core.checks import is_sparse, real_number, true_or_false
+from bench_mtl.core.checks import is_sparse, real_number, true_or_false, unless_none
 from bench_mtl.core.designs import SharedDesign
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import GroupForm
@@ -49,10 +49,8 @@ class Rule:
         return cls(*(getattr(solver, option.name) for option in fields(cls)))
 
     def __post_init__(self) -> None:
-        if self.relaxation is not None:
-            real_number("relaxation", self.relaxation, strict=True, below=2.0)
-        if self.penalty is not None:
-            real_number("penalty", self.penalty, strict=True)
+        unless_none(real_number, "relaxation", self.relaxation, strict=True, below=2.0)
+        unless_none(real_number, "penalty", self.penalty, strict=True)
         true_or_false("balance", self.balance)
 
 
@@ -100,17 +98,9 @@ class State:
 
 
 class ConsensusStepper(Stepper):
-    """ADMM with the examples in Q blocks, each with weights W_q of its own; Z is their consensus.
+    """The steps of `ConsensusADMM`, with the examples in Q blocks, each with weights W_q of its own; Z is their consensus.
 
-    ::
-
-        W_q <- argmin f_q(H_q W) + lambda/2 ||W - Z + U_q||^2,    W^_q = relaxation W_q + (1 - relaxation) Z
-        Z   <- prox of nu / (Q lambda) sum_j ||Z_j||, Z >= 0, at the mean of W^_q + U_q,    U_q <- U_q + W^_q - Z
-
-    Parameters
-    ----------
-    division : the examples of every block
-    blocks : makes the blocks, and ends what they run in
+    `blocks` makes the blocks of the examples of a `division`, and ends what they run in.
     """
 
     def __init__(

@@ -39,13 +39,10 @@ _MOST_STEPS = 20
 _PAIRS, _BESIDE = 32, 8
 
 
-def split_steps(form: LinearForm, first: Array, rule: Rule, aim: float, *, resumed: bool = False) -> Iterator[Iterate]:
+def split_steps(form: LinearForm, first: Array, rule: Rule, aim: float, *, resumed: bool) -> Iterator[Iterate]:
     """ADMM from a feasible point, of which the first iterate is this point itself; see `ADMM`.
 
-    Parameters
-    ----------
-    aim : the relative gap near which iterates have dual points
-    resumed : whether `first` is near the optimum, so that multipliers follow from its residuals
+    Iterates have dual points near the relative gap `aim`. A run that is `resumed` begins near the optimum, by multipliers from residuals.
     """
     units, can_factorise = feature_units(form.design), factorisable(form.design)
     claims = units is None and can_factorise and form.design.is_shared
@@ -72,12 +69,8 @@ def split_steps(form: LinearForm, first: Array, rule: Rule, aim: float, *, resum
 class _Run(ABC):
     """P, Q, their scaled multipliers U and V, and a way to take steps.
 
-    Parameters
-    ----------
-    first : P and Q, task by task or feature by feature, as the steps want them
-    penalties : the first rho_p, of each row or of all, and rho_q
-    slopes : near the optimum rho_p U and rho_q V, which are X^T of the residuals in the features of P and in those of Q
-    scale : of the features of P
+    P and Q are task by task or feature by feature, as the steps want them, and rho_p of each row or of all. The slopes are those near the
+    optimum, rho_p U and rho_q V: X^T of the residuals in the features of P, which have a scale, and in those of Q.
     """
 
     state: Any
@@ -120,7 +113,7 @@ class _Run(ABC):
             self.changed()
 
     def factors(self) -> Array | tuple[Array, Array]:
-        """Fourth roots of the ratios of squared relative residuals, damped because a large step overshoots."""
+        """Fourth roots of the ratios of relative residuals, damped because a large step overshoots."""
         primal, dual = self.residuals[:, 0], self.residuals[:, 1]
         ratio = np.divide(primal, dual, out=np.ones(2), where=(primal > 0.0) & (dual > 0.0))
         return np.asarray(np.clip(ratio**0.25, 1.0 / _LARGEST_CHANGE, _LARGEST_CHANGE))
@@ -293,13 +286,8 @@ class _Unlike(_Run):
 
 
 def _row_factors(moves: tuple[Array, ...], largest: float) -> Array:
-    """For every row: the root of the ratio of its relative residuals, primal to dual; 1 where one of the two is 0.
-
-    Parameters
-    ----------
-    moves : argmin of the smooth part, point, the point before it, multipliers
-    """
-    smooth, point, before, multipliers = moves
+    """For every row: the root of the ratio of its relative residuals, primal to dual; 1 where one of the two is 0."""
+    smooth, point, before, multipliers = moves  # the first is the argmin of the smooth part
     sizes = (np.sqrt(np.square(M).sum(axis=1, keepdims=True)) for M in (smooth - point, smooth, point, point - before, multipliers))
     gap, ahead, here, change, pull = sizes
     size = np.maximum(ahead, here)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, islice
 from typing import Any, NamedTuple, TypeAlias
 
@@ -61,16 +62,12 @@ def digits(target: float, gap: float = 1.0) -> float:
     return 0.0 if gap <= target else math.log10(gap / target) if target > 0.0 else math.inf
 
 
-def _free(before: Iterate, after: Iterate) -> float:
-    return 0.0
-
-
 @dataclass(frozen=True)
 class Candidate:
     """A solver that may enter a race: by default where all others have ended."""
 
     solver: IterativeSolver
-    price: Callable[[Iterate, Iterate], float] = _free
+    price: Callable[[Iterate, Iterate], float] = lambda before, after: 0.0
     """Of going from one of its iterates to the next."""
     least: float = math.inf
     """What it costs to the target at least."""
@@ -106,7 +103,7 @@ class Race:
         step, work = sum(each.last.step for each in begun), sum(each.last.work + each.tests for each in begun)
         note = "; ".join([lane.label, *(f"{each.label} has taken {each.last.step} steps" for each in begun if each is not lane)])
         has_states = all(each.last.state is not None for each in begun)
-        state = _State(self._solver, self._begin, tuple(each.part() for each in self._lanes)) if has_states else None
+        state = partial(_race_state, self._solver, self._begin, [each.part() for each in self._lanes]) if has_states else None
         return Iterate(last.primal, last.dual, step, work, note, state, last.claim)
 
 
@@ -200,17 +197,10 @@ class _Part(NamedTuple):
         return {**numbers, "step": last.step, "work": last.work, "primal": last.primal, "dual": last.dual, **inner}
 
 
-@dataclass(frozen=True)
-class _State:
-    """Makes the entries of a race when it is asked for them."""
-
-    solver: Solver
-    begin: Iterate
-    parts: tuple[_Part, ...]
-
-    def __call__(self) -> Mapping[str, Any]:
-        named = {_prefix(k) + key: value for k, part in enumerate(self.parts) for key, value in part.entries().items()}
-        return state_of(self.solver, begin_primal=self.begin.primal, begin_dual=self.begin.dual, **named)
+def _race_state(solver: Solver, begin: Iterate, parts: Sequence[_Part]) -> Mapping[str, Any]:
+    """Return the entries of a race, which are made when somebody asks for them."""
+    named = {_prefix(k) + key: value for k, part in enumerate(parts) for key, value in part.entries().items()}
+    return state_of(solver, begin_primal=begin.primal, begin_dual=begin.dual, **named)
 
 
 def _prefix(number: int) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import ClassVar
 
-from bench_mtl.core.checks import one_of, real_number
+from bench_mtl.core.checks import one_of, real_number, unless_none
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.fit_problem import FitProblem
 from bench_mtl.model.forms import (
@@ -114,11 +114,9 @@ class Auto(IterativeSolver):
     takes_shards: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if self.target is not None:
-            real_number("target", self.target, strict=True)
+        unless_none(real_number, "target", self.target, strict=True)
         real_number("memory_gib", self.memory_gib, strict=True)
-        if self.device is not None:
-            one_of("device", self.device, DEVICES)
+        unless_none(one_of, "device", self.device, DEVICES)
 
     @property
     def label(self) -> str:

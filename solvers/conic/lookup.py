@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +20,7 @@ def backend_name(given: Any) -> str:
         raise InputError("backend", given, "the name of a solver, such as 'CLARABEL'")
     name = given.upper()
     if name not in BACKENDS and not _own_interfaces(name):
-        raise unknown("backend", name, {*BACKENDS, *_solver_names()})
+        raise unknown("backend", name, set(BACKENDS).union(*_maps()))
     return name
 
 
@@ -80,11 +79,6 @@ def is_licence_error(error: BaseException | str) -> bool:
 
 def _own_interfaces(name: str) -> list[Any]:
     return [interfaces[name] for interfaces in _maps() if name in interfaces]
-
-
-def _solver_names() -> Iterator[str]:
-    for interfaces in _maps():
-        yield from interfaces
 
 
 @functools.cache

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from importlib import metadata
 from typing import Any, ClassVar
 
-from bench_mtl.core.checks import one_of, positive_numbers, real_number, whole_number
+from bench_mtl.core.checks import one_of, positive_numbers, real_number, unless_none, whole_number
 from bench_mtl.core.compilation import compiling_seconds
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.text import one_line
@@ -80,14 +80,11 @@ class Conic(OneShotSolver):
                 raise InputError("method must be 'ipx' or 'hipo', not 'ipm', which is the one or the other by what is installed")
             one_of("method", self.method, methods)
         find_backend(self.backend, self.tolerance_options)
-        if self.threads is not None:
-            whole_number("threads", self.threads, minimum=1)
+        unless_none(whole_number, "threads", self.threads, minimum=1)
         if self.form is not None and not isinstance(self.form, str):
             raise InputError("form", self.form, "a string")
-        if self.ladder is not None:
-            positive_numbers("ladder", self.ladder)
-        if self.unit is not None:
-            real_number("unit", self.unit, strict=True)
+        unless_none(positive_numbers, "ladder", self.ladder)
+        unless_none(real_number, "unit", self.unit, strict=True)
         if not isinstance(self.options, Mapping):
             raise InputError("options", self.options, "a table of the backend's own options")
 
@@ -272,16 +269,12 @@ def _has_licence(backend: str) -> bool:
 
 
 def _usual_backends() -> list[str]:
-    """The backends that can be had without a licence, and of the others those that are installed.
+    """The backends that can be had without a licence, though perhaps for a GPU only, and of the others those that are installed.
 
     PROXQP is not among them: it takes most linear programmes of this package for infeasible. Whoever wants it names it.
     """
-    return [name for name, backend in BACKENDS.items() if name != "PROXQP" and (_is_free(name) or is_installed(name, backend))]
-
-
-def _is_free(name: str) -> bool:
-    """Whether it can be had without a licence, though perhaps for a GPU only."""
-    return name in FREE or BACKENDS[name].default.device is not None
+    usual = {name: backend for name, backend in BACKENDS.items() if name != "PROXQP"}
+    return [name for name, backend in usual.items() if name in FREE or backend.default.device is not None or is_installed(name, backend)]
 
 
 def _in_words(cones: list[str]) -> str:

@@ -123,8 +123,9 @@ class Passes(Stepper):
     def step(self, now: Passes) -> Passes | None:
         if self._is_solved:
             return None
-        if math.isfinite(self._claim):  # which was no proof, and no task is to be visited
-            self._aim = self._next_aim
+        if math.isfinite(self._claim):  # which was no proof: a task that can do better is visited; none where every gap is 0
+            gaps, widths = (self._state.tasks[:, column] for column in (self._kernels.GAP, self._kernels.WIDTH))
+            self._aim = _NEXT * float((gaps / self._objectives)[widths > 0.0].max()) or -1.0
         visited, passes = self._passes(self._rows, self._boxes, self._state, self._allowed, 1 + self._step // _STEP_SHARE)
         self._visited += visited
         self._step += passes
@@ -133,18 +134,13 @@ class Passes(Stepper):
     def iterate(self, now: Passes) -> Iterate:
         point = np.array(self._state.V.T, order="C") if self._step else self._first  # a copy with a single task too
         note = "stalled: the slopes of all dual variables are rounding" if self._is_solved else ""
-        return Iterate(point, self._dual, self._step, self._visited / len(self._state.a), note, claim=self._claim)
+        dual = (self._rows.labels * self._state.a).reshape(self._fit.targets.shape)  # r = y a
+        return Iterate(point, dual, self._step, self._visited / len(self._state.a), note, claim=self._claim)
 
     @property
     def _allowed(self) -> Array:
         """The gaps of the tasks that the run aims at: they add up to its share of the objective, and spare tasks whose own is small."""
         return self._aim * self._objectives
-
-    @property
-    def _next_aim(self) -> float:
-        """The aim at which a task that can still do better is visited; negative where every gap is 0."""
-        gaps, widths = (self._state.tasks[:, column] for column in (self._kernels.GAP, self._kernels.WIDTH))
-        return _NEXT * float((gaps / self._objectives)[widths > 0.0].max()) or -1.0
 
     @property
     def _objectives(self) -> Array:
@@ -162,8 +158,3 @@ class Passes(Stepper):
     @property
     def _is_solved(self) -> bool:
         return not self._state.tasks[:, self._kernels.WIDTH].any()
-
-    @property
-    def _dual(self) -> Array:
-        """r = y a, shaped like the labels."""
-        return np.asarray((self._rows.labels * self._state.a).reshape(self._fit.targets.shape))

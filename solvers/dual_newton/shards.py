@@ -104,12 +104,9 @@ class ShardStepper(Stepper):
     """W <- W + t (V - W), V = argmin_V <G, V - W> + 1/2 sum_k (v_k - w_k)^T X_k^T D_k X_k (v_k - w_k) + R(V), t = 1, 1/2, 1/4, ...
 
     with the gradient G and the second derivatives D at W, V in the features that are chosen. One pass over the shards gives G, X^T D X and
-    the objective at a point. The model is a squared loss of the rows of the Cholesky factor of X^T D X, under the same regulariser. Its
-    dual point is given by the coefficients at which the model has that derivative: what those of V prove is the root of the gap away.
-
-    Parameters
-    ----------
-    in_memory : makes the stepper that minimises a model
+    the objective at a point. The model is a squared loss of the rows of the Cholesky factor of X^T D X, under the same regulariser, which
+    the stepper that `in_memory` makes minimises. Its dual point is given by the coefficients at which the model has that derivative: what
+    those of V prove is the root of the gap away.
     """
 
     def __init__(self, problem: FitProblem, in_memory: Callable[[FitProblem], Stepper]) -> None:

@@ -306,19 +306,16 @@ def maximised(problem: Subproblem, dual: Array, enough: float) -> Solved:
 def _searched(problem: Subproblem, at: Evaluation, direction: Array, residual: Array) -> Evaluation | None:
     """Return the first point that gains enough, after a step that is shortened to 0.33 to 0.5 of itself again and again; None where none
     does."""
-    fit, length = problem.scaled.fit, 1.0
+    fit, length, slope = problem.scaled.fit, 1.0, float(np.vdot(residual, direction))
     for _ in range(_MOST_HALVINGS):
         dual = _moved(fit, at.dual, length * direction)
         found = problem.evaluate(dual)
         if found.value >= at.value + _GAIN * float(np.vdot(residual, dual - at.dual)) - _LOSS * abs(at.value):
             return found
-        length *= _shortening(float(np.vdot(residual, direction)), float(np.vdot(found.residual, direction)))
+        beyond = float(np.vdot(found.residual, direction))
+        # by the secant through the slopes before and after the step
+        length *= min(0.5, max(_SHORTEST, slope / (slope - beyond))) if beyond < 0.0 < slope else 0.5
     return None
-
-
-def _shortening(slope: float, beyond: float) -> float:
-    """Return by how much to shorten a step, by the secant through the slopes before and after it."""
-    return min(0.5, max(_SHORTEST, slope / (slope - beyond))) if beyond < 0.0 < slope else 0.5
 
 
 def _moved(fit: LinearFit, dual: Array, change: Array) -> Array:

@@ -230,9 +230,7 @@ class Subproblem:
     def direction(self, at: Evaluation, residual: Array, shares: Array) -> Array:
         """Return Newton's direction in r: (C + sigma X L P L^T X^T)^-1 residual, by the system in the columns of L.
 
-        Parameters
-        ----------
-        residual, shares : the residual and 1 / C, 0 at examples whose dual entry stays
+        The residual and the shares, 1 / C, are 0 at examples whose dual entry stays.
         """
         design, has_intercept = self.scaled.design, self.scaled.fit.intercept
         faces = [found.derivative() for found in at.shrunk]

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from bench_mtl.core.checks import positive_numbers, whole_number
+from bench_mtl.core.checks import positive_numbers, unless_none, whole_number
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import LinearForm, SimplexForm
 from bench_mtl.model.protocols import Capability, Problem, Solver
@@ -64,8 +64,7 @@ class ExponentiatedGradient(SteppingSolver):
     takes = (SimplexForm,)
 
     def __post_init__(self) -> None:
-        if self.batch is not None:
-            whole_number("batch", self.batch, minimum=1)
+        unless_none(whole_number, "batch", self.batch, minimum=1)
         object.__setattr__(self, "rates", positive_numbers("rates", self.rates))
         whole_number("search_iterations", self.search_iterations, minimum=1)
         whole_number("seed", self.seed)
@@ -155,11 +154,7 @@ class _LineSearchStepper(Stepper):
 
 
 class WeightsRun(DrawnRun):
-    """Steps on drawn examples with one eta0, at the cost of the features that these have; its average is weighted by the step sizes.
-
-    Weights are held without being divided by their sums, which change by what the touched ones change by.
-    An average costs a pass over all weights.
-    """
+    """Steps on drawn examples with one eta0, at the cost of the features that these have; its average is weighted by the step sizes."""
 
     kept = ("t", "_order", "_eta0", "_weights", "_sums", "_sum")
 

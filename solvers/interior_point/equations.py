@@ -146,14 +146,8 @@ class Equations(ABC):
 
         z+ = entry_penalty - G     z- = entry_penalty + G     s+ z+ = s- z- = 0
 
-    and what the loss adds: what G is, minus the gradient of f at the optimum, and slacks of examples with their duals.
-
-    Parameters
-    ----------
-    system : the Newton system
-    radius, penalty : one of them, the penalty above 0
-    slacked : whether examples have slacks and duals
-    entry_penalty : above 0, with a penalty; None without entries
+    and what the loss adds: what G is, minus the gradient of f at the optimum, and where they are `slacked` slacks of examples with their
+    duals. There is a radius or a penalty, and entries with a penalty alone; penalties are above 0.
     """
 
     together: ClassVar[bool] = False

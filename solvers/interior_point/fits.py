@@ -32,12 +32,8 @@ class FitEquations(Equations):
 
         r = -f'(X W)     G = X^T r
 
-    E are the second derivatives of f in the predictions. What is missing of the first equation costs the gap its square only.
-
-    Parameters
-    ----------
-    form : with penalties above 0; of two matrices where there are entries
-    threads : as in `NewtonSystem`
+    E are the second derivatives of f in the predictions. What is missing of the first equation costs the gap its square only. The form
+    has penalties above 0, and is of two matrices where there are entries.
     """
 
     together = True
@@ -149,10 +145,7 @@ class FitEquations(Equations):
         return State(rows, bounds.mu, bounds.slack, bounds.dual, bounds.scale * r, b)
 
     def _extent(self, full: Array) -> float:
-        """Return the radius; for a penalised form a guess at the norm of the optimum, see `radius_or`.
-
-        The step is the one along minus the gradient at zero, `full`, to the minimum of a quadratic model.
-        """
+        """Return `radius_or` with the step along minus the gradient at zero, `full`, to the minimum of a quadratic model."""
         design = self.system.design
         scaled = full / float(np.abs(full).max())
         curvatures = self.fit.curvatures(self._whole.shifted(np.zeros(self.fit.targets.shape)))

@@ -28,10 +28,7 @@ class HingeEquations(Equations):
 
         r = margins + xi - 1     a + b = s     G = X^T (a y)     r a = xi b = 0
 
-    Parameters
-    ----------
-    form : with a penalty above 0, or a radius
-    threads : as in `NewtonSystem`
+    The form has a penalty above 0, or a radius.
     """
 
     def __init__(self, form: Hinges, threads: int | None = 1) -> None:
@@ -112,10 +109,7 @@ class HingeEquations(Equations):
         return root_of_falling(value_and_slope, -reach, reach, design.task_sums(design.unstack(weights)))
 
     def _extent(self, full: Array) -> float:
-        """Return the radius; for a penalised form a guess at the norm of the optimum, at most sum(s) / penalty.
-
-        The guess is ten Polyak steps from zero, whose gradient is -`full`.
-        """
+        """Return `radius_or` with Polyak's step from zero, where the gradient is -`full`."""
         largest = float(np.abs(full).max())
         scaled = full / largest
         polyak = self.scale / largest / float((scaled**2).sum()) * float(np.abs(scaled).max(axis=0).sum())

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from bench_mtl.core.checks import real_number, whole_number
+from bench_mtl.core.checks import real_number, unless_none, whole_number
 from bench_mtl.core.designs import PerTaskDesign
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import Hinges, LinearForm, hinges_under, loss_under, under_rows_and_entries
@@ -81,8 +81,7 @@ class InteriorPoint(SteppingSolver):
 
     def __post_init__(self) -> None:
         real_number("memory_gib", self.memory_gib, strict=True)
-        if self.threads is not None:
-            whole_number("threads", self.threads, minimum=1)
+        unless_none(whole_number, "threads", self.threads, minimum=1)
 
     def objection(self, problem: Problem) -> str | None:
         needed = bytes_needed(problem.form(LinearForm).design) / 2**30

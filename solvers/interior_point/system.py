@@ -67,11 +67,8 @@ class NewtonSystem:
     What couples the rows may also be stiffer in mu, or rows of another kind: a `base` takes the place of sum_k 4 P_k Q_k T_k^-1 in S, and
     the system is that with its difference from the latter added to sum_k (P_k + Q_k).
 
-    Parameters
-    ----------
-    intercept : whether there are intercepts
-    threads : largest number of threads for the products F^T F, which take most of the time; None for the processors. Where BLAS itself
-        takes one thread they change no bit.
+    The products F^T F, which take most of the time, have at most so many `threads`; None for the processors. Where BLAS itself takes one
+    thread they change no bit.
     """
 
     def __init__(self, design: Design, threads: int | None = 1, *, intercept: bool = False) -> None:
@@ -195,11 +192,6 @@ class NewtonSystem:
         """One value a task, for each of its examples, stacked."""
         return np.repeat(values, self.design.sizes)
 
-    def _centred_forward(self, W: Array) -> Array:
-        """Return X_k w_k, with intercepts of the rows without their means."""
-        forward = self.forward(W)
-        return forward - self._spread((self._means * W).sum(axis=1)) if self.intercept else forward
-
     def residual(self, f: Array, g: Array, h: Array, x: Solution) -> tuple[Array, Array, Array]:
         """Return the residual of (f, g, h) after a solution."""
         upper, lower = self.P * (x.mu - x.W), self.Q * (x.mu + x.W)
@@ -228,7 +220,9 @@ class NewtonSystem:
             return Solution(dW, dmu, da, g - da / self._E)
         if not whole:
             return Solution(dW, dmu, da, da)
-        forward = self._centred_forward(dW)
+        forward = self.forward(dW)
+        if self.intercept:  # of the rows without their means
+            forward = forward - self._spread((self._means * dW).sum(axis=1))
         return Solution(dW, dmu, da + self._E_square * (g - forward), forward)
 
     def _image(self, g: Array) -> Array:
@@ -254,7 +248,7 @@ class NewtonSystem:
             if self._careful:
                 for square in self._by_features:
                     columns = self._columns[square.k]
-                    dW[square.k] = columns * square.solve(columns * right[square.k])
+                    dW[square.k] = columns * lapack.dpotrs(square.middle.T, columns * right[square.k], lower=1)[0]
             else:
                 solve_features(self._tasks, self._columns, self._middles, right, dW)
         return dW, da
@@ -288,10 +282,6 @@ class _FeatureBlock:
         inverse = self.middle.copy() if careful else self.middle
         invert(inverse)
         add_complement(inverse, sides, S)
-
-    def solve(self, right: Array) -> Array:
-        """(I + F^T F)^-1 right by the factor."""
-        return np.asarray(lapack.dpotrs(self.middle.T, right, lower=1)[0])
 
     def write_gram(self, roots: Array, columns: Array, scratch: Array, out: Array) -> None:
         """F^T F for E^1/2 and T^-1/2. Nothing here holds the GIL for long, as SciPy's products would."""

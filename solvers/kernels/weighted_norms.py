@@ -82,9 +82,7 @@ def _level(negated: Any, mass: float) -> tuple[float, int]:
 def project_weighted_l1(v: Any, radius: float, t: Any, theta: float) -> float:
     """v <- its projection onto sum_j t_j |v_j| <= radius, sign(v_j) max(|v_j| - theta t_j, 0); 0 is returned inside, -1 out of scale.
 
-    Parameters
-    ----------
-    theta : where the search begins, at least 0
+    The search begins at theta >= 0.
     """
     total, fall, count = _above(v, t, 0.0)
     if not total < np.inf:

@@ -223,7 +223,7 @@ class ConstrainedBall(Ball):
 
         A secant through two penalties that hardly differ says nothing, as both fits are rough: then the rate before stands.
         """
-        rates = [task.rate(penalty) for task in self.tasks]
+        rates = [task.rate() for task in self.tasks]
         if all(rate is not None for rate in rates):
             self._rate = sum(rate for rate in rates if rate is not None)
         elif last is not None and abs(penalty - last[0]) > _APART * tolerance and (last[1] - size) * (penalty - last[0]) > 0.0:

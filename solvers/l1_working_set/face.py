@@ -23,16 +23,8 @@ def face_minimiser(H: Array, slopes: Array, w: Array, penalty: float, faces: int
     at the lowest of the points w + t d, t = 1, 1/2, 1/4 and where the first entry becomes 0, with entries of other signs set to 0; the
     entries left span the next face.
 
-    Parameters
-    ----------
-    H : positive definite, p x p; changes
-    slopes : minus the derivative at w, p
-    w : without zeros, p
-    faces : to solve for at most
-
-    Returns
-    -------
-    The new w (None where H cannot be factorised), and whether it is the minimiser of its face.
+    H is positive definite and changes, the slopes are minus the derivative at w, which has no zeros, and at most so many faces are solved
+    for. Returns the new w, None where H cannot be factorised, and whether it is the minimiser of its face.
     """
     p = len(w)
     H[np.diag_indices(p)] *= 1.0 + _RIDGE

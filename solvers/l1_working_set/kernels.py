@@ -28,15 +28,7 @@ def descend(X: Any, model: Any, w: Any, g: Any, tolerance: float, most: int) -> 
 
     One sweep in five is over all columns, the others over those whose entries are not zero or have just become so. After every five the
     affine combination of their points with the smallest combined step (Anderson's) is taken if it is lower.
-
-    Parameters
-    ----------
-    w, g : the entries, p, and h times the residuals, n; both change
-    most : ends after so many sweeps
-
-    Returns
-    -------
-    The number of sweeps, and whether the tolerance is met.
+    The entries w and g, h times the residuals, change. Returns the number of sweeps, and whether the tolerance is met.
     """
     n, p = g.size, w.size
     points, slopes = np.empty((SPAN + 1, p)), np.empty((SPAN + 1, n))

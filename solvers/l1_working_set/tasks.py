@@ -31,12 +31,8 @@ _FACES, _FACES_OF_MANY, _MANY = 12, 3, 300
 class Task(ABC):
     """min_w f(X w) + penalty ||w||_1 over the entries of a working set, from the last point.
 
-    Attributes
-    ----------
-    w : the entries, d; of the last solution
-    support, size : the non-zero ones, and the sum of their sizes
-    t : the predictions X w, n
-    products : multiplications so far
+    Of the last solution `w` are all entries, `support` those that are not 0, `size` is the sum of their sizes, and `t` are the predictions
+    X w; `products` counts the multiplications so far.
     """
 
     def __init__(self, columns: Columns, y: Array, weights: Array, cone: Array | None) -> None:
@@ -77,7 +73,7 @@ class Task(ABC):
         heights[self.support] = of_support
         return max(highest, float(np.abs(slopes[self.support] - penalty * np.sign(self.w[self.support])).max(initial=0.0)))
 
-    def rate(self, penalty: float) -> float | None:
+    def rate(self) -> float | None:
         """Return by how much ||w||_1 falls with the penalty at its minimiser, as long as no entry becomes or ceases to be zero.
 
         With H the second derivatives of f in the non-zeros and s their signs, w falls by H^-1 s and ||w||_1 by s^T H^-1 s. None where H

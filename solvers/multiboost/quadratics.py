@@ -57,13 +57,7 @@ class Stored(Quadratic):
 
 @final
 class Applied(Quadratic):
-    """M as a product, with its blocks on the diagonal for a preconditioner.
-
-    Parameters
-    ----------
-    product : v -> M v
-    blocks : on the diagonal of M, in order
-    """
+    """M as a product v -> M v, with its blocks on the diagonal, in order, for a preconditioner."""
 
     def __init__(self, product: Callable[[Array], Array], blocks: list[Array]) -> None:
         self._product, self._blocks = product, blocks

@@ -106,7 +106,7 @@ class Restricted:
 
     def newton_step(self) -> None:
         """Step to about the minimiser of the quadratic model in the entries of W above 0, where that lowers the objective."""
-        entries = Entries.of(self.form, self.W)
+        entries = Entries(self.form, self.W)
         if entries.size == 0:
             return
         M = self._curvature(entries)
@@ -187,17 +187,12 @@ class Restricted:
 class Entries:
     """The entries of W above 0 (or so little that its square is 0), class by class, and the penalty as a function of them."""
 
-    def __init__(self, form: GroupForm, W: Array, rows: NDArray[np.intp], classes: NDArray[np.intp]) -> None:
+    def __init__(self, form: GroupForm, W: Array) -> None:
+        self._classes, self._rows = classes, rows = np.nonzero(W.T > _NOTHING)
         self._form, self._shape = form, W.shape
-        self._rows, self._classes = rows, classes
         self.columns = [rows[classes == r] for r in range(W.shape[1])]
         self.values = W[rows, classes]
         self.size = len(self.values)
-
-    @classmethod
-    def of(cls, form: GroupForm, W: Array) -> Entries:
-        classes, rows = np.nonzero(W.T > _NOTHING)
-        return cls(form, W, rows, classes)
 
     def gather(self, G: Array) -> Array:
         return G[self._rows, self._classes]

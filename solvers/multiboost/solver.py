@@ -7,7 +7,7 @@ from typing import ClassVar, Self, final
 
 import numpy as np
 
-from bench_mtl.core.checks import is_sparse, real_number, whole_number
+from bench_mtl.core.checks import is_sparse, real_number, unless_none, whole_number
 from bench_mtl.core.designs import dense
 from bench_mtl.core.types import Array, Iterate, Matrix
 from bench_mtl.model.forms import GroupForm
@@ -48,8 +48,7 @@ class _ColumnGeneration(SteppingSolver):
     norms: ClassVar[tuple[str, ...]]
 
     def __post_init__(self) -> None:
-        if self.columns is not None:
-            whole_number("columns", self.columns, minimum=1)
+        unless_none(whole_number, "columns", self.columns, minimum=1)
         real_number("accuracy", self.accuracy, strict=True)
 
     @property

@@ -117,9 +117,7 @@ def _primal(planes: Any) -> Any:
 def norm_step(planes: Any, step: Any, norm: Any, theta: float) -> tuple[float, float]:
     """The primal half of a step under an l1,inf norm; returns theta for the next step and ||T(z) - z||^2.
 
-    Parameters
-    ----------
-    theta : where the search begins; with a penalty, tau times that. -1 is returned where the numbers are out of scale.
+    The search begins at theta, which with a penalty is tau times that; -1 is returned where the numbers are out of scale.
     """
     primal = _primal(planes)
     _ascend_primal(primal, step)
@@ -242,13 +240,9 @@ def combine(x: Any, p: float, y: Any, q: float, z: Any, r: float, out: Any) -> N
 
 @exact
 def coupled_step(data: Any, planes: Any, duals: Any, step: Any, rows: Any, tasks: Any, moves: Any) -> None:
-    """A dual step at the extrapolated primal point, and G = X^T (the new dual point), in one pass.
+    """A dual step at the extrapolated primal point, and these rows of G = X^T (the new dual point), in one pass.
 
-    Parameters
-    ----------
-    rows : of G only these need to be new
-    tasks : only first, ..., last - 1, so that threads can share them
-    moves : what every task adds to the results of `dual_step`; (2, m)
+    Only for tasks first, ..., last - 1, so that threads can share them; `moves`, 2 x m, are what every task adds to those of `dual_step`.
     """
     primal = _primal(planes)
     for k in range(tasks[0], tasks[1]):

@@ -80,13 +80,6 @@ class State:
     is_single: bool = False
     """Whether the data are in single precision."""
 
-    @classmethod
-    def zero(cls, d: int, m: int, n: int, averages: bool) -> State:
-        return cls(
-            np.zeros((5, d, m)), np.zeros((9, n)), norms=np.ones(m), excess=np.full(d, np.inf), active=np.ones(d), thresholds=np.zeros(m),
-            sums=np.zeros((d * averages, m)), dual_sums=np.zeros(n * averages),
-        )  # fmt: skip
-
 
 def should_restart(residual: float, before: float, first: float, length: int, steps: int) -> bool:
     """Return whether a run should begin anew, by its residuals and the numbers of its steps."""
@@ -112,7 +105,11 @@ class Run:
         d, m = self.design.n_features, self.design.n_tasks
         self.labels = form.labels.ravel()
         if state is None:
-            state = State.zero(d, m, len(self.labels), averages)
+            n = len(self.labels)
+            state = State(
+                np.zeros((5, d, m)), np.zeros((9, n)), norms=np.ones(m), excess=np.full(d, np.inf), active=np.ones(d),
+                thresholds=np.zeros(m), sums=np.zeros((d * averages, m)), dual_sums=np.zeros(n * averages),
+            )  # fmt: skip
             state.is_single = not (self.design.is_shared or self.design.is_sparse) and self.design.n_examples * d >= _SINGLE_ENTRIES
         self.state = state
         self.data = columns(self.design, single=state.is_single)

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from bench_mtl.core.checks import one_of, real_number, whole_number
+from bench_mtl.core.checks import one_of, real_number, unless_none, whole_number
 from bench_mtl.core.designs import PerTaskDesign, SharedDesign
 from bench_mtl.core.types import Iterate
 from bench_mtl.model.forms import Hinges, hinges_under
@@ -67,10 +67,8 @@ class PDHG(SteppingSolver):
     def __post_init__(self) -> None:
         one_of("variant", self.variant, ("halpern", "average"))
         one_of("step_rule", self.step_rule, ("preconditioned", "norm"))
-        if self.threads is not None:
-            whole_number("threads", self.threads, minimum=1)
-        if self.primal_weight is not None:
-            real_number("primal_weight", self.primal_weight, strict=True)
+        unless_none(whole_number, "threads", self.threads, minimum=1)
+        unless_none(real_number, "primal_weight", self.primal_weight, strict=True)
 
     @property
     def label(self) -> str:

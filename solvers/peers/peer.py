@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from bench_mtl.core.checks import one_of, positive_numbers
+from bench_mtl.core.checks import one_of, positive_numbers, unless_none
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.text import one_line
 from bench_mtl.core.types import PEER_PREFIX, Array, Iterate
@@ -67,8 +67,7 @@ class Peer(OneShotSolver):
     """What an option `method` may be, the usual one first; empty for a peer that has none."""
 
     def __post_init__(self) -> None:
-        if self.ladder is not None:
-            positive_numbers("ladder", self.ladder)
+        unless_none(positive_numbers, "ladder", self.ladder)
         if not isinstance(self.options, Mapping):
             raise InputError("options", self.options, "a table of the library's own options")
         if self.methods:

@@ -46,10 +46,7 @@ def _shrink(k: int, factor: float, state: Any) -> None:
 def steps(rows: Any, draws: Any, t: int, rule: Any, state: Any) -> None:
     """For each of the draws in turn: w_k <- (1 - 1/t) w_k + 1/(lambda t) 1/B sum_b factors_i y_i x_i [y_i x_i.w_k < 1], into its ball.
 
-    Parameters
-    ----------
-    draws : examples of their task, steps x m x B
-    t : steps before
+    Draws are examples of their task, steps x m x B, after t steps.
     """
     values, indices, indptr, firsts, places, stride, labels = rows
     regularisation, factors, radii = rule

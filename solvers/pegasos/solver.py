@@ -117,17 +117,13 @@ class _Run:
 
     @property
     def iterate(self) -> Iterate:
-        point = self._scales[:, None] * self._V if self._options.averaging == "last" else self._sum.average(self._V)
-        dual = self._fit.targets * (self._shares.reshape(self._fit.weights.shape) * self._fit.weights)
-        work = self.t * self._options.batch * self.n_tasks / len(self._rows.labels)
-        return Iterate(np.ascontiguousarray(point.T), dual, self.t, work)
-
-    @property
-    def _shares(self) -> Array:
-        """The share of visits to every example at which its margin was below 1."""
+        """Its dual point is made of the share of visits to every example at which its margin was below 1."""
         ((visited, hit),) = self._visits.sums
         shares = np.empty(len(visited))
         for task in self._tasks:
             shares[task] = hit[task].sum() / visited[task].sum()
         np.divide(hit, visited, out=shares, where=visited > 0.0)
-        return shares
+        point = self._scales[:, None] * self._V if self._options.averaging == "last" else self._sum.average(self._V)
+        dual = self._fit.targets * (shares.reshape(self._fit.weights.shape) * self._fit.weights)
+        work = self.t * self._options.batch * self.n_tasks / len(self._rows.labels)
+        return Iterate(np.ascontiguousarray(point.T), dual, self.t, work)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bench_mtl.core.checks import one_of, real_number, whole_number
+from bench_mtl.core.checks import one_of, real_number, unless_none, whole_number
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import LinearForm
 from bench_mtl.model.protocols import SHOWN_SHARE, Problem
@@ -84,8 +84,7 @@ class DrawingSolver(SteppingSolver):
             one_of(name, getattr(self, name), words)
         whole_number("batch", getattr(self, "batch", 1), minimum=1)
         whole_number("seed", self.seed)
-        if (step_size := getattr(self, "step_size", None)) is not None:
-            real_number("step_size", step_size, strict=True)
+        unless_none(real_number, "step_size", getattr(self, "step_size", None), strict=True)
 
     @abstractmethod
     def run(self, form: Any, start: Array) -> Any:
@@ -106,11 +105,8 @@ class DrawingSolver(SteppingSolver):
 class DenseRun(DrawnRun):
     """W <- prox(W - eta_t g_t, eta_t) on a dense matrix, with averages of W ("suffix", "all" or, none, "last") and a dual point.
 
-    Parameters
-    ----------
-    prox : W, eta -> argmin_V 1/2 ||V - W||^2 + eta * (the rest of the objective); may overwrite W
-    balls : which hold the matrix, as in `Examples.default_step_size`
-    options : with `batch`, `averaging`, `seed`, and `step_size` where it is not the default
+    The prox of W and eta is argmin_V 1/2 ||V - W||^2 + eta * (the rest of the objective), and may overwrite W; of the options it takes
+    `batch`, `averaging`, `seed` and `step_size`, and the number of balls is that of `Examples.default_step_size`.
     """
 
     kept = ("t", "_order", "_duals", "_averages", "_point", "_prox")

@@ -44,13 +44,7 @@ _QUICKER, _EXAMPLE_COST, _PAIR_COST = 8.0, 40.0, 2.0
 class Run:
     """The state of a run. `point` is d x m, or with entries 2 x d x m; `dual` has the output shape of the design.
 
-    Parameters
-    ----------
-    form : the problem
-    W : where to start, a feasible point; its rows are in the first set
-    first : rows of the first set
-    bytes : memory that the factors may take; the run ends where a set would need more
-    threads : as in `NewtonSystem`
+    The rows of the feasible point W, where it starts, are in the first set. It ends where the factors of a set would need more `bytes`.
     """
 
     kept = (
@@ -116,7 +110,8 @@ class Run:
             self._equations.system.work = self._uncounted
         rounded = self.relative_gap < _ROUNDED_GAP or self._fresh_starts < _FRESH_STARTS
         x, self._careful = next_state(self._equations, self._x, self._careful, correctors=self._correctors, rounded=rounded)
-        self._count()
+        self.work += self._share * self._equations.system.work  # on the rows, in passes over all data
+        self._equations.system.work = 0.0
         if x is None:
             self.is_done = not self._start_again()
             return not self.is_done and self.advance()
@@ -134,11 +129,6 @@ class Run:
             self.is_done = not self._start_again()
         self._uncounted = self._equations.system.work
         return True
-
-    def _count(self) -> None:
-        """Count the work on the rows, in passes over all data."""
-        self.work += self._share * self._equations.system.work
-        self._equations.system.work = 0.0
 
     def _gap(self, G: Array) -> float:
         """Return the gap of the whole problem relative to the objective, or to a share of what it is at 0."""
@@ -181,12 +171,8 @@ class Run:
 def changes(scores: Array, rows: Places, sizes: Array, theta: float, gap: float) -> tuple[Places, NDArray[np.bool_]]:
     """Return the rows that join a set, and which of it may leave.
 
-    Parameters
-    ----------
-    scores : of all rows of W the norms of their dual rows
-    sizes : of the rows of the set
-    theta : the dual of the radius, or the penalty
-    gap : the relative gap
+    Scores are the norms of the dual rows of all rows of W, sizes those of the rows of the set, and theta the dual of the radius, or the
+    penalty.
     """
     level = max(theta, float(scores[rows].max()))
     width = _WIDTH * min(1.0, math.sqrt(gap / _WIDE_GAP))

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from bench_mtl.core.checks import real_number, whole_number
+from bench_mtl.core.checks import real_number, unless_none, whole_number
 from bench_mtl.core.types import Iterate
 from bench_mtl.model.forms import Hinges, LinearForm, hinges_under
 from bench_mtl.model.protocols import Problem
@@ -60,8 +60,7 @@ class WorkingSet(SteppingSolver):
     def __post_init__(self) -> None:
         whole_number("first", self.first, minimum=1)
         real_number("memory_gib", self.memory_gib, strict=True)
-        if self.threads is not None:
-            whole_number("threads", self.threads, minimum=1)
+        unless_none(whole_number, "threads", self.threads, minimum=1)
 
     def warm_up(self) -> None:
         InteriorPoint().warm_up()

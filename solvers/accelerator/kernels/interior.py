@@ -148,7 +148,7 @@ def begin(kind: Kind, rows: Rows, places: Any, count: Any, W: Any, penalty: Any)
         r, xi, free = None, None, -parts.slopes(kind, data, predicted)
     extent = data.size
     if kind.is_penalty:
-        extent = jnp.minimum(_value_at_zero(kind, data) / penalty, _STEPS * _step_norm(kind, rows, full))
+        extent = jnp.minimum(parts.loss_value(kind, data, jnp.zeros(data.y.shape)) / penalty, _STEPS * _step_norm(kind, rows, full))
     spread = retreat * extent
     mu = jnp.abs(W).max(axis=1) + (1.0 - _SPARE) * spread / count
     G = parts.adjoint(inner, data, free, size)
@@ -168,7 +168,7 @@ def begin(kind: Kind, rows: Rows, places: Any, count: Any, W: Any, penalty: Any)
         dual, free = dual._replace(r=a, xi=data.w - a), None
     else:
         free = scale * free
-    slack, dual = (part._replace(u=_padded(part.u, mask), v=_padded(part.v, mask)) for part in (slack, dual))
+    slack, dual = (part._replace(u=jnp.where(mask > 0.0, part.u, 1.0), v=jnp.where(mask > 0.0, part.v, 1.0)) for part in (slack, dual))
     x = Variables(W, jnp.where(mask[:, 0] > 0.0, mu, 1.0), slack, dual, free)
     output, zero = jnp.zeros(data.y.shape), jnp.zeros(())
     return State(x, places, count, theta, zero, point, output, jnp.zeros(point.shape), jnp.zeros(len(point)), zero, jnp.full((), jnp.inf))
@@ -242,10 +242,6 @@ def _dense(kind: Kind) -> Kind:
     return kind._replace(layout="cube" if kind.layout == "cube" else "shared")
 
 
-def _padded(values: Any, mask: Any) -> Any:
-    return jnp.where(mask > 0.0, values, 1.0)
-
-
 def _masked(slacks: Slacks, mask: Any) -> Slacks:
     return slacks._replace(u=slacks.u * mask, v=slacks.v * mask)
 
@@ -262,16 +258,12 @@ def _dual_at_zero(kind: Kind, data: Data) -> Any:
     return data.y * data.w + zero if kind.loss == "hinge" else -parts.slopes(kind, data, zero)
 
 
-def _value_at_zero(kind: Kind, data: Data) -> Any:
-    return parts.loss_value(kind, data, jnp.zeros(data.y.shape))
-
-
 def _step_norm(kind: Kind, rows: Rows, full: Any) -> Any:
     """Return the norm of a step from zero along minus the gradient there, `full`: Polyak's, or that to the minimum of a quadratic model."""
     data, largest = rows.data, jnp.abs(full).max()
     scaled = full / largest
     if kind.loss == "hinge":
-        length = _value_at_zero(kind, data) / largest / (scaled**2).sum()
+        length = parts.loss_value(kind, data, jnp.zeros(data.y.shape)) / largest / (scaled**2).sum()
     else:
         bent = (_curvatures(kind, data, jnp.zeros(data.y.shape)) * parts.forward(_dense(kind), data, scaled) ** 2).sum()
         length = jnp.where(bent > 0.0, (full * scaled).sum() / jnp.where(bent > 0.0, bent, 1.0), 0.0)
