@@ -86,7 +86,3 @@ class RidgeHinge(HingeProblem):
         rises = totals * c - (sizes * c / (Interval.exact(np.float64(self.ridge)).root() * 2.0)).square()
         proven = Interval(np.fmax(rises.lower, 0.0), np.where(np.isnan(rises.upper), np.inf, rises.upper))  # c = 0 proves 0
         return (proven.sum() * OF_WEIGHTS).positive_part()
-
-    def measures(self, point: Array) -> Mapping[str, float]:
-        """The share of errors on held-out examples."""
-        return self.held_out_error(point)

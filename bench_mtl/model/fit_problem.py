@@ -314,6 +314,10 @@ class FitProblem(PredictingProblem):
         G = self.gradient_at_zero()
         return norm.dual(-G) if np.isfinite(G).all() else np.inf
 
+    def measures(self, point: Array) -> Mapping[str, float]:
+        """The error on held-out examples."""
+        return self.held_out_error(point)
+
     def held_out_error(self, point: Array) -> dict[str, float]:
         """Return the error on held-out examples, see `Loss.error`, by its name; nothing without such examples."""
         if self._held_out is None:

@@ -65,6 +65,15 @@ FAMILIES = [(name, loss) for name in PARAMETERS for loss in losses(name)]
 
 
 @pytest.mark.parametrize(("name", "loss"), FAMILIES)
+def test_held_out_examples_are_measured(name: str, loss: str) -> None:
+    data = TaskData.shared(X, TARGETS[loss])
+    problem = made(name, loss, data.with_held_out(data), PARAMETERS[name][1])
+    point = np.ones(problem.point_shape)
+    assert problem.measures(point)["held-out error"] == pytest.approx(problem.training_error(point), rel=1e-12)  # type: ignore[attr-defined]
+    assert "held-out error" not in made(name, loss, data, PARAMETERS[name][1]).measures(point)
+
+
+@pytest.mark.parametrize(("name", "loss"), FAMILIES)
 def test_bounds_hold_on_data_of_any_size_and_on_targets_that_are_all_alike(name: str, loss: str) -> None:
     Y = TARGETS[loss]
     alike = (
