@@ -55,6 +55,12 @@ def suite_of(*solvers: str, **parts: str) -> Suite:
     return parse_suite(tomllib.loads(text), text)
 
 
+def problems(name: str, key: str, *values: str) -> str:
+    """A [[problems]] table on the data of `TINY` for each value of the parameter `key`, which is its label."""
+    table = TINY.replace('"box"', f'"{name}"')
+    return "".join(table.replace('"tiny"', f'"{value}"').replace("bound = 0.5", f'{key} = "{value}"') for value in values)
+
+
 def solver(name: str, key: str, *values: Any, **options: Any) -> str:
     """A [[solvers]] table with a grid over `values` of the option `key`."""
     fixed = ", ".join(f"{option} = {json.dumps(value)}" for option, value in options.items())
@@ -66,12 +72,8 @@ def cases_of(suite: Suite, plugins: Path = PLUGINS, data_dir: Path | None = None
 
     Where they are not traced they are those of `bench-mtl run`.
     """
-    cases = _cases_of(suite, plugins, data_dir)
+    cases = identified(expand(suite, _registry() if plugins == PLUGINS else load_registry(plugins)), data_dir)
     return [replace(case, traced=True) for case in cases] if traced else cases
-
-
-def _cases_of(suite: Suite, plugins: Path, data_dir: Path | None) -> list[Case]:
-    return identified(expand(suite, _registry() if plugins == PLUGINS else load_registry(plugins)), data_dir)
 
 
 @functools.cache
@@ -245,8 +247,8 @@ class Command:
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=self.suite.parent, preexec_fn=before
         )
 
-    def run(self, *arguments: str, before: Callable[[], None] | None = None) -> subprocess.CompletedProcess[str]:
-        with self.start(*arguments, before=before) as process:
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        with self.start(*arguments) as process:
             stdout, stderr = process.communicate(timeout=120)
         return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
 
@@ -269,12 +271,7 @@ def command_for(folder: Path, text: str) -> Command:
 
 def await_line(process: subprocess.Popen[str], start: str) -> str:
     """Read standard output up to the line that starts so."""
-    assert process.stdout is not None
-    while line := process.stdout.readline():
+    while line := process.stdout.readline():  # type: ignore[union-attr]
         if line.startswith(start):
             return line
     raise AssertionError(f"ended with {process.wait()}: {process.stderr and process.stderr.read()}")
-
-
-def last_line(stderr: str) -> str:
-    return stderr.strip().splitlines()[-1]

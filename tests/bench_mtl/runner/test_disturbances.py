@@ -93,8 +93,7 @@ def test_a_program_beside_a_run_is_in_its_row(tmp_path: Path, shared: AbstractCo
     code = f"import os\nos.sched_setaffinity(0, {place})\nprint(flush=True)\nwhile True: pass"
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as busy:
         try:
-            assert busy.stdout is not None
-            busy.stdout.readline()
+            busy.stdout.readline()  # type: ignore[union-attr]
             runs = run_suite(tmp_path, suite_of(solver("waits", "number", 1, pause=0.01), limits="seconds = 0.6"), executor=shared)
         finally:
             busy.kill()

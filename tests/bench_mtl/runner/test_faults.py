@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
-from runs import PLUGINS, TINY, cases_of, run_suite, runs_in, solver, some_plugins, suite_of
+from runs import PLUGINS, cases_of, problems, run_suite, solver, some_plugins, suite_of
 
 from bench_mtl.results import Store
 from bench_mtl.runner import Executor, InlineExecutor, Setting, run_cases
@@ -148,11 +148,8 @@ def test_problems_that_break_are_rows(tmp_path: Path, shared: AbstractContextMan
         "raises": "error", "exits": "error", "aborts": "crashed", "no_dimensions": "error", "nan": "error", "contradicts": "error",
         "dimensions": "verified", "notes": "verified", "none": "verified",
     }  # fmt: skip
-    problems = "".join(
-        TINY.replace('"box"', '"broken"').replace('"tiny"', f'"{fault}"').replace("bound = 0.5", f'fault = "{fault}"') for fault in statuses
-    )
-    run_suite(tmp_path, suite_of('name = "projected_gradient"', problems=problems), executor=shared)
-    runs = runs_in(tmp_path).set_index("problem_label")
+    suite = suite_of('name = "projected_gradient"', problems=problems("broken", "fault", *statuses))
+    runs = run_suite(tmp_path, suite, executor=shared).set_index("problem_label")
     assert runs["status"].to_dict() == statuses
     assert runs.loc["raises", "reason"] == "the problem cannot be built: RuntimeError: two lines of trouble"
     assert "signal 6" in runs.loc["aborts", "reason"]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from runs import PLUGINS, TINY, lesser, run_suite, solver, some_plugins, suite_of
+from runs import PLUGINS, TINY, lesser, problems, run_suite, solver, some_plugins, suite_of
 
 from bench_mtl.engine.environment import thread_variables
 from bench_mtl.results import Store
@@ -112,8 +112,8 @@ def test_a_library_with_a_limit_of_its_own_hands_in_what_it_has(
 def test_preparation_may_not_go_on_for_ever(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plugins: Path, slot: AbstractContextManager[Executor], where: str
 ) -> None:
-    problems = TINY.replace('"box"', '"broken"').replace("bound = 0.5", 'fault = "hangs"') if where == "problem" else TINY
-    suite = suite_of(solver("hangs", "hangs", "warm_up" if where == "warm_up" else "none"), problems=problems)
+    tables = problems("broken", "fault", "hangs") if where == "problem" else TINY
+    suite = suite_of(solver("hangs", "hangs", "warm_up" if where == "warm_up" else "none"), problems=tables)
     monkeypatch.setattr(watch, "PREPARATION_SECONDS", 0.3)
     runs = run_suite(tmp_path, suite, plugins, slot)
     assert runs["status"].tolist() == ["timeout"]

@@ -13,7 +13,7 @@ import pytest
 from runs import await_that, is_running, lesser, run_suite, solver, some_plugins, started_here, suite_of
 
 from bench_mtl.results import Store
-from bench_mtl.runner import Executor, InlineExecutor, Setting, child, watch
+from bench_mtl.runner import Executor, child, watch
 
 SOLVER = '''
 @dataclass(frozen=True)
@@ -246,14 +246,6 @@ def test_memory_limits_hold_over_all_that_a_run_has_started(tmp_path: Path, plug
     most = {"peak_memory_mib": 1024 * 1.1}
     peaks = lesser(filled, most, lambda late: run(tmp_path / "again", plugins, slot, {name: FILLS[name] for name in late}, limits))
     assert peaks["peak_memory_mib"].between(1024, 1024 * 1.1).all(), peaks.to_dict()
-
-
-def test_what_a_process_of_the_user_cannot_hold_is_held_by_its_rows_alone(tmp_path: Path, plugins: Path) -> None:
-    """Without a process of its own a run is judged where it is made: what Python sees is in its row."""
-    names = ["leaves", "interrupts", "yields_none", "yields_nan", "yields_a_shape", "counts_nan", "writes_to_its_input"]
-    suite = suite_of(*(f'name = "{name}"' for name in names), honest(0))
-    runs = run_suite(tmp_path, suite, plugins, InlineExecutor(Setting(1, plugins)))
-    assert runs["status"].tolist() == ["error"] * len(names) + ["verified"]
 
 
 #: Starts a thread in a worker that imports it.

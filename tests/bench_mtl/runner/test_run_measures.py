@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from runs import PLUGINS, TINY, cases_of, run_suite, suite_of
+from runs import PLUGINS, TINY, cases_of, problems, run_suite, suite_of
 
 from bench_mtl.core import designs
 from bench_mtl.core.forgetting import forget_cached
@@ -22,16 +22,11 @@ from bench_mtl.results import Store
 from bench_mtl.runner import Executor, InlineExecutor, Setting
 
 
-def measured(*faults: str) -> str:
-    table = TINY.replace('"box"', '"measured"')
-    return "".join(table.replace('"tiny"', f'"{fault}"').replace("bound = 0.5", f'fault = "{fault}"') for fault in faults)
-
-
 @pytest.mark.parametrize("isolation", ["process", "inline"])
 def test_what_is_measured_in_a_run_is_stored_with_its_samples(
     tmp_path: Path, shared: AbstractContextManager[Executor], isolation: str
 ) -> None:
-    suite = suite_of('name = "projected_gradient"', problems=measured("none", "nan", "raises") + TINY)
+    suite = suite_of('name = "projected_gradient"', problems=problems("measured", "fault", "none", "nan", "raises") + TINY)
     executor = shared if isolation == "process" else InlineExecutor(Setting(1, PLUGINS))
     runs = run_suite(tmp_path, suite, executor=executor).set_index("problem_label")
     assert runs["status"].to_dict() == {"none": "verified", "nan": "error", "raises": "error", "tiny": "verified"}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from runs import PLUGINS, TINY, cases_of, run_suite, suite_of
+from runs import PLUGINS, cases_of, problems, run_suite, suite_of
 
 from bench_mtl.core.types import Tolerance
 from bench_mtl.engine.driver import run
@@ -45,28 +45,22 @@ def require_pattern(pattern: Pattern, matrix: np.ndarray) -> None:
 @pytest.mark.parametrize("isolation", ["process", "inline"])
 def test_a_run_leaves_the_pattern_of_its_solution(tmp_path: Path, shared: AbstractContextManager[Executor], isolation: str) -> None:
     registry = load_registry(None)
-    problems = "\n".join(f'[[problems]]\nname = "{name}"\nlabel = "{name}"\n{text}' for name, (text, _) in PROBLEMS.items())
+    tables = "\n".join(f'[[problems]]\nname = "{name}"\nlabel = "{name}"\n{text}' for name, (text, _) in PROBLEMS.items())
     solvers = [
         f'name = "{each}"\nproblems = {json.dumps([name for name, (_, solved_by) in PROBLEMS.items() if solved_by == each])}'
         for each in sorted({solved_by for _, solved_by in PROBLEMS.values()})
     ]
-    suite = suite_of(*solvers, problems=problems, limits="seconds = 60.0, iterations = 300")
+    suite = suite_of(*solvers, problems=tables, limits="seconds = 60.0, iterations = 300")
     run_suite(tmp_path, suite, executor=shared if isolation == "process" else InlineExecutor(Setting(1, PLUGINS)))
     for case, (label, left) in zip(cases_of(suite), patterns_in(tmp_path).items(), strict=True):
         problem = case.instance.build(registry, None)
         solution = run(
             problem, registry.solver(case.solver, case.options), tolerance=Tolerance(case.target), limits=case.limits, traced=True
         ).solution
-        assert solution is not None, label
-        assert solution.any(), label
+        assert solution.any(), label  # type: ignore[union-attr]
         assert [pattern.part for pattern in left] == list(problem.parts), label
         for pattern, matrix in zip(left, parts(solution, problem.parts).values(), strict=True):
             require_pattern(pattern, matrix)
-
-
-def parted(*names: str) -> str:
-    table = TINY.replace('"box"', '"parted"')
-    return "".join(table.replace('"tiny"', f'"{name}"').replace("bound = 0.5", f'names = "{name}"') for name in names)
 
 
 @pytest.mark.parametrize("isolation", ["process", "inline"])
@@ -77,7 +71,7 @@ def test_a_pattern_that_cannot_be_made_costs_nothing(
     if isolation == "process":
         names = ["abort", "hang", *names]
         monkeypatch.setattr(process, "_AFTER_RECORD_SECONDS", 1.5)
-    suite = suite_of('name = "projected_gradient"', problems=parted(*names))
+    suite = suite_of('name = "projected_gradient"', problems=problems("parted", "names", *names))
     runs = run_suite(tmp_path, suite, executor=shared if isolation == "process" else InlineExecutor(Setting(1, PLUGINS)))
     assert runs["problem_label"].tolist() == names
     assert set(runs["status"]) == {"verified"}
@@ -86,9 +80,8 @@ def test_a_pattern_that_cannot_be_made_costs_nothing(
 
 
 def test_a_pattern_is_on_no_clock_and_in_no_memory(tmp_path: Path, shared: AbstractContextManager[Executor]) -> None:
-    suite = suite_of(
-        'name = "projected_gradient"', problems=parted("good", "hog"), limits="seconds = 20.0, off_clock_seconds = 0.7, memory_gib = 0.35"
-    )
+    limits = "seconds = 20.0, off_clock_seconds = 0.7, memory_gib = 0.35"
+    suite = suite_of('name = "projected_gradient"', problems=problems("parted", "names", "good", "hog"), limits=limits)
     runs = run_suite(tmp_path, suite, executor=shared).set_index("problem_label")
     assert runs["status"].tolist() == ["verified", "verified"]
     assert runs.loc["hog", "wall_seconds"] < 0.7

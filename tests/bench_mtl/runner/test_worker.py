@@ -63,8 +63,7 @@ def test_a_worker_that_dies_between_two_cases_costs_none(monkeypatch: pytest.Mon
     slot = Slot(Setting(1, PLUGINS))
     try:
         assert slot.run(first).record.status is Status.INACCURATE
-        assert slot._worker is not None
-        pid = slot._worker._process.pid
+        pid = slot._worker._process.pid  # type: ignore[union-attr]
         if not noticed:
             monkeypatch.setattr(process.Worker, "is_alive", property(lambda worker: worker._process.returncode is None))
         os.kill(pid, signal.SIGKILL)
