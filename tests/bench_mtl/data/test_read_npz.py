@@ -43,7 +43,6 @@ def save(folder: Path, **arrays: Any) -> Path:
 
 
 def dense(data: TaskData | None, k: int = 0) -> Any:
-    assert data is not None
     block = data.task(k)[0]
     return block.toarray() if data.design.is_sparse else block
 
@@ -245,7 +244,6 @@ def damaged(data: st.DataObject, content: bytes) -> bytes:
 def test_the_rows_of_the_test_split_are_held_out(tmp_path: Path) -> None:
     path = save(tmp_path, X=X, Y=Y, **SPLIT)
     data = read_npz(path, split="train", labels=2, held_out=True)
-    assert data.held_out is not None
     np.testing.assert_array_equal(dense(data), X[[0, 2, 4]])
     np.testing.assert_array_equal(dense(data.held_out), X[[5, 1]])
     np.testing.assert_array_equal(data.held_out.targets, SIGNS[[5, 1]][:, :2])
@@ -255,7 +253,6 @@ def test_the_rows_of_the_test_split_are_held_out(tmp_path: Path) -> None:
     assert read_npz(path, split="train").held_out is None
     tasks = save(tmp_path, X=X, y=X[:, 0], task=np.array([0, 1, 0, 1, 1, 0]), train_idx=np.arange(4), test_idx=np.array([4, 5]))
     own = read_npz(tasks, split="train", held_out=True).held_out
-    assert own is not None
     np.testing.assert_array_equal(dense(own, 0), X[[5]])
     np.testing.assert_array_equal(own.targets, X[[5, 4], 0])
 
@@ -266,7 +263,6 @@ def test_rows_are_drawn_in_the_proportions_of_the_classes(tmp_path: Path) -> Non
     classes = np.repeat([3, 5, 9], [150, 100, 50])
     path = save(tmp_path, X=values, y=classes)
     data = read_npz(path, examples=60, held_out=30, seed=2)
-    assert data.held_out is not None
     np.testing.assert_array_equal(np.count_nonzero(data.targets == 1.0, axis=0), [30, 20, 10])
     np.testing.assert_array_equal(np.count_nonzero(data.held_out.targets == 1.0, axis=0), [15, 10, 5])
     assert not {row[0] for row in dense(data)} & {row[0] for row in dense(data.held_out)}

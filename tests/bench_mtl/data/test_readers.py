@@ -146,7 +146,6 @@ def test_real_data(data_dir: Path) -> None:
         if not (data_dir / f"{name}.npz").is_file():
             pytest.skip(f"the data directory has no {name}.npz")
         data = load({"name": name, "classes": asked, "split": "train", "held_out": True}, data_dir=data_dir)
-        assert data.held_out is not None
         assert (len(data.targets), len(data.held_out.targets), data.n_tasks) == sizes
         for some in (data, data.held_out):
             assert np.all(np.count_nonzero(some.targets == 1.0, axis=1) == 1)
