@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from reading import dense
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.data import (
@@ -35,11 +35,6 @@ SMALL: dict[Any, dict[str, Any]] = {
     synthetic_stream: LINEAR,
 }
 GENERATORS = pytest.mark.parametrize("generator", SMALL, ids=lambda generator: generator.__name__)
-
-
-def dense(data: TaskData | None, k: int = 0) -> Any:
-    X = data.task(k)[0]
-    return X.toarray() if isinstance(X, sp.csr_array) else np.asarray(X)
 
 
 def same(a: TaskData | None, b: TaskData | None) -> bool:
