@@ -116,7 +116,8 @@ def test_a_case_that_kills_the_command_is_run_last_and_becomes_a_row(tmp_path: P
 
 def test_what_is_interrupted_has_not_died(tmp_path: Path) -> None:
     suite = suite_of('name = "projected_gradient"', 'name = "accelerated_gradient"')
-    cases = cases_of(suite)
+    cases, killed = cases_of(suite), tmp_path / "killed"
+    killed.mkdir()
     with Store.create(tmp_path, suite) as store:
         store.begin(cases[0].key)
         assert store.deaths() == {}
@@ -124,10 +125,7 @@ def test_what_is_interrupted_has_not_died(tmp_path: Path) -> None:
         assert store.deaths() == {}
         store.begin(cases[0].key)
         store.begin(cases[1].key)
-        shutil.copy(tmp_path / FILE_NAME, tmp_path / "killed.sqlite")
-        shutil.copy(f"{tmp_path / FILE_NAME}-wal", tmp_path / "killed.sqlite-wal")
-    (tmp_path / "other").mkdir()
-    for ending in ("", "-wal"):
-        shutil.move(f"{tmp_path / 'killed.sqlite'}{ending}", f"{tmp_path / 'other' / FILE_NAME}{ending}")
-    with Store.create(tmp_path / "other", suite) as store:
+        for ending in ("", "-wal"):
+            shutil.copy(f"{tmp_path / FILE_NAME}{ending}", killed)
+    with Store.create(killed, suite) as store:
         assert store.deaths() == {case.key: 1 for case in cases}
