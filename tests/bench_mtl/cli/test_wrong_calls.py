@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 from commands import SMALL, Command, refused, table_of_flowers
 
-from bench_mtl import InputError, Limits, TaskData, estimators, load_registry, projections, run
+from bench_mtl import InputError, Limits, TaskData, load_registry, projections, run
 from bench_mtl.engine.suite import expand
 from bench_mtl.engine.suite_file import read_suite
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
@@ -141,10 +141,6 @@ def tiny() -> L1InfHinge:
     return L1InfHinge(TaskData.shared(X, Y), radius=1.0)
 
 
-def fitted(name: str, **parameters: Any) -> Any:
-    return getattr(estimators, name)(**parameters).fit(X, Y > 0)
-
-
 #: Calls from Python, and what the exception says.
 CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: run(tiny(), "pdhg", limits=Limits(seconds=-1.0)), "seconds of limits must be finite and at least 0, not -1"),
@@ -157,9 +153,6 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: projections.project_l1_ball(sp.csr_array(X), 1.0), "v must be an array here: sparse matrices are not supported"),
     (lambda: projections.project_simplex([]), "v must have at least one entry"),
     (lambda: projections.SparseBall(1.0).to_dense(2.5), "dimension must be a whole number of at least 0"),  # type: ignore[arg-type]
-    # Estimators
-    (lambda: fitted("L1InfClassifier", radius=1.0, solver="pdhg", solver_options={"varant": 1}), "did you mean 'variant'?"),
-    (lambda: fitted("L1InfClassifier", radius=np.array([1.0, 2.0])), "radius must be a number"),
 ]  # fmt: skip
 
 

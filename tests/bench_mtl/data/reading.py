@@ -1,4 +1,4 @@
-"""What tests of readers share: files, the features that are read, and how a refusal looks."""
+"""What tests of readers share: files, the features that are read, and refusals of one line."""
 
 from __future__ import annotations
 

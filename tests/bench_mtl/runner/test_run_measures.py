@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import tomllib
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-import numpy as np
 import pytest
 from runs import PLUGINS, TINY, cases_of, problems, run_suite, suite_of
 
 from bench_mtl.core import designs
-from bench_mtl.core.forgetting import forget_cached
-from bench_mtl.core.types import Iterate, Tolerance
-from bench_mtl.data import synthetic_l1inf
+from bench_mtl.core.types import Tolerance
 from bench_mtl.engine.driver import run
 from bench_mtl.engine.registry import load_registry
-from bench_mtl.engine.suite_file import parse_suite
-from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.results import Store
 from bench_mtl.runner import Executor, InlineExecutor, Setting
 
@@ -48,19 +42,7 @@ def test_every_run_computes_the_norms_of_its_data_itself(tmp_path: Path, monkeyp
     made: list[tuple[int, tuple[int, ...]]] = []
     norms = designs.line_norms
     monkeypatch.setattr(designs, "line_norms", lambda X, axis: made.append((axis, X.shape)) or norms(X, axis))
-    table = '[[problems]]\nname = "l1inf_hinge"\ndata = { name = "synthetic_l1inf", tasks = 2, features = 5, examples = 6 }\n'
-    text = table + 'parameters = { radius = 1.0 }\n[[solvers]]\nname = "projected_subgradient"\n'
-    suite = parse_suite(tomllib.loads(f"repetitions = 3\nlimits = {{ iterations = 2 }}\ntargets = [1e-2]\n{text}"))
+    hinge = TINY.replace('"box"', '"l1inf_hinge"').replace("bound = 0.5", "radius = 1.0")
+    suite = suite_of('name = "projected_subgradient"', problems=hinge, limits="iterations = 2", top="repetitions = 3")
     run_suite(tmp_path, suite, executor=InlineExecutor(Setting(1, PLUGINS)))
     assert made.count((0, (6, 5))) > 3, "one of each task's columns a run, and as many as it takes to build the problem"
-
-
-def test_what_is_cached_is_forgotten_and_nothing_else() -> None:
-    problem = L1InfHinge(synthetic_l1inf(tasks=2, features=5, examples=6), radius=1.0)
-    before = set(vars(problem.design))
-    first = problem.certify(Iterate(problem.zero()))
-    problem.certify(Iterate(np.ones(problem.point_shape)))
-    assert set(vars(problem.design)) > before
-    forget_cached(problem)
-    assert set(vars(problem.design)) <= before
-    assert problem.certify(Iterate(problem.zero())) == first
