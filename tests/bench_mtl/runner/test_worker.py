@@ -98,24 +98,6 @@ def test_a_record_that_comes_as_a_limit_is_noticed_counts_and_does_not_harm_the_
     assert following.record.status is Status.INACCURATE, following.record.reason
 
 
-def test_a_warm_up_that_fails_is_remembered_only_where_runs_are_made_ready(monkeypatch: pytest.MonkeyPatch) -> None:
-    (case,), tried = cases_of(suite_of('name = "projected_gradient"')), list[Any]()
-
-    def fails(solver: Any) -> None:
-        tried.append(solver)
-        raise RuntimeError("no")
-
-    registry = load_registry(PLUGINS)
-    runner = CaseRunner(registry, None)
-    monkeypatch.setattr(registry.solvers["projected_gradient"], "warm_up", fails)
-    for number in (1, 2):
-        assert runner.run(case, lambda _: None).record.reason == "warm-up failed: RuntimeError: no"
-        assert len(tried) == number
-    runner.make_ready(case, None)
-    assert runner.run(case, lambda _: None).record.reason == "warm-up failed: RuntimeError: no"
-    assert len(tried) == 3
-
-
 def test_an_interrupt_of_what_is_made_ready_is_none_of_its_mistakes(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: Any) -> None:
         raise KeyboardInterrupt
