@@ -40,6 +40,9 @@ data = { name = "synthetic_l1inf", tasks = 2, features = 5, examples = 6 }
 parameters = { bound = 0.5 }
 """
 
+#: What runs cases once it is entered, such as the fixtures `shared` and `slot`.
+Executing = AbstractContextManager[Executor]
+
 #: Columns that two runs of one case need not agree in.
 _OF_THE_MOMENT = ("peak_memory_mib", "disturbances", "id", "environment_id")
 
@@ -92,7 +95,7 @@ def some_plugins(folder: Path, *solvers: str) -> Path:
 
 
 def run_suite(
-    folder: Path, suite: Suite, plugins: Path = PLUGINS, executor: AbstractContextManager[Executor] | None = None,
+    folder: Path, suite: Suite, plugins: Path = PLUGINS, executor: Executing | None = None,
     *, traced: bool = True, **watch: Any,
 ) -> Any:  # fmt: skip
     """Run the whole suite in `folder`, check what is stored, and return the runs by the label of their solver."""
@@ -117,7 +120,7 @@ def lesser(runs: Any, most: Mapping[str, float], again: Callable[[list[str]], An
 def go_on(
     folder: Path,
     suite: Suite,
-    executor: AbstractContextManager[Executor],
+    executor: Executing,
     plugins: Path = PLUGINS,
     data_dir: Path | None = None,
     *,

@@ -64,7 +64,7 @@ def test_two_interrupts_and_a_termination_stop_now(tmp_path: Path, numbers: list
             process.send_signal(number)
         stdout, stderr = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert stderr.splitlines()[-1] == GOES_ON
+    assert stderr.strip().splitlines()[-1] == GOES_ON
     assert "waits" not in stdout
     assert command.leaves_nothing()
     assert still_to_run(command) == ["waits_1", "waits_2", "waits_3"]

@@ -7,13 +7,13 @@ import os
 import shutil
 import signal
 import threading
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 from runs import (
     PLUGINS,
     TOKEN,
+    Executing,
     await_line,
     await_that,
     cases_of,
@@ -33,7 +33,7 @@ from runs import (
 from bench_mtl.engine.suite import Case
 from bench_mtl.engine.suite_file import read_suite
 from bench_mtl.results import FILE_NAME, Store
-from bench_mtl.runner import Executor, LocalExecutor, Setting, run_cases
+from bench_mtl.runner import LocalExecutor, Setting, run_cases
 
 STEPS = 12
 PAUSE = 0.1  # seconds before each step: enough of them to be killed in
@@ -72,7 +72,7 @@ def test_a_worker_that_is_killed_in_a_case_costs_that_only(tmp_path: Path, monke
         assert steps == list(range(STEPS + 1 if last else len(steps)))
 
 
-def test_a_killed_run_is_gone_on_with_to_the_same_results(tmp_path: Path, shared: AbstractContextManager[Executor]) -> None:
+def test_a_killed_run_is_gone_on_with_to_the_same_results(tmp_path: Path, shared: Executing) -> None:
     text = suite_text(
         'name = "projected_gradient"',
         solver("waits", "number", 0, 1, pause=0.02),

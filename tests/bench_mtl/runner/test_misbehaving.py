@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from runs import await_that, is_running, lesser, run_suite, solver, some_plugins, started_here, suite_of
+from runs import Executing, await_that, is_running, lesser, run_suite, solver, some_plugins, started_here, suite_of
 
 from bench_mtl.results import Store
-from bench_mtl.runner import Executor, child, watch
+from bench_mtl.runner import child, watch
 
 SOLVER = '''
 @dataclass(frozen=True)
@@ -178,7 +177,7 @@ def honest(number: int) -> str:
     return f'name = "projected_gradient"\noptions = {{ initial_lipschitz = {number + 1} }}\nlabel = "honest {number}"'
 
 
-def run(folder: Path, plugins: Path, slot: AbstractContextManager[Executor], deeds: Mapping[str, Any], limits: str) -> Any:
+def run(folder: Path, plugins: Path, slot: Executing, deeds: Mapping[str, Any], limits: str) -> Any:
     """The rows of these deeds, each of which has an honest run after it; nothing that they start goes on after their run."""
     tables = [honest(0)]
     for number, name in enumerate(deeds, 1):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 import numpy as np
 import pytest
-from runs import PLUGINS, TINY, cases_of, problems, run_suite, suite_of
+from runs import PLUGINS, TINY, Executing, cases_of, problems, run_suite, suite_of
 
 from bench_mtl.core import designs
 from bench_mtl.core.types import Tolerance
@@ -16,13 +15,11 @@ from bench_mtl.engine.driver import run
 from bench_mtl.engine.registry import load_registry
 from bench_mtl.model.patterns import NEGLIGIBLE_ENTRY, parts
 from bench_mtl.results import Pattern, Store
-from bench_mtl.runner import Executor, InlineExecutor, Setting, process
+from bench_mtl.runner import InlineExecutor, Setting, process
 
 
 @pytest.mark.parametrize("isolation", ["process", "inline"])
-def test_what_is_measured_in_a_run_is_stored_with_its_samples(
-    tmp_path: Path, shared: AbstractContextManager[Executor], isolation: str
-) -> None:
+def test_what_is_measured_in_a_run_is_stored_with_its_samples(tmp_path: Path, shared: Executing, isolation: str) -> None:
     suite = suite_of('name = "projected_gradient"', problems=problems("measured", "fault", "none", "nan", "raises") + TINY)
     executor = shared if isolation == "process" else InlineExecutor(Setting(1, PLUGINS))
     runs = run_suite(tmp_path, suite, executor=executor).set_index("problem_label")
@@ -77,7 +74,7 @@ def require_pattern(pattern: Pattern, matrix: np.ndarray) -> None:
 
 
 @pytest.mark.parametrize("isolation", ["process", "inline"])
-def test_a_run_leaves_the_pattern_of_its_solution(tmp_path: Path, shared: AbstractContextManager[Executor], isolation: str) -> None:
+def test_a_run_leaves_the_pattern_of_its_solution(tmp_path: Path, shared: Executing, isolation: str) -> None:
     registry = load_registry(None)
     tables = "\n".join(f'[[problems]]\nname = "{name}"\nlabel = "{name}"\n{text}' for name, (text, _) in PROBLEMS.items())
     solvers = [
@@ -99,7 +96,7 @@ def test_a_run_leaves_the_pattern_of_its_solution(tmp_path: Path, shared: Abstra
 
 @pytest.mark.parametrize("isolation", ["process", "inline"])
 def test_a_pattern_that_cannot_be_made_costs_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared: AbstractContextManager[Executor], isolation: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared: Executing, isolation: str
 ) -> None:
     names = ["raise", "exit", "many", "none", "surrogate", "number", "nothing", "good"]
     if isolation == "process":
@@ -113,7 +110,7 @@ def test_a_pattern_that_cannot_be_made_costs_nothing(
     assert found == {name: ["B"] if name in ("good", "nothing") else [] for name in names} | {"nothing": ["W"]}
 
 
-def test_a_pattern_is_on_no_clock_and_in_no_memory(tmp_path: Path, shared: AbstractContextManager[Executor]) -> None:
+def test_a_pattern_is_on_no_clock_and_in_no_memory(tmp_path: Path, shared: Executing) -> None:
     limits = "seconds = 20.0, off_clock_seconds = 0.7, memory_gib = 0.35"
     suite = suite_of('name = "projected_gradient"', problems=problems("parted", "names", "good", "hog"), limits=limits)
     runs = run_suite(tmp_path, suite, executor=shared).set_index("problem_label")
