@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from commands import SMALL, Command, refused, table_of_flowers
+from commands import BOX, SMALL, Command, refused, suite_of, table_of_flowers
 
 from bench_mtl import InputError, Limits, TaskData, load_registry, projections, run
 from bench_mtl.engine.suite import expand
@@ -123,16 +123,6 @@ COMMANDS: list[tuple[tuple[str, ...], str]] = [
     ((*PATH[:3], "--data", "own.csv", "--over", "radius=1"), "The columns are a, b, c, red, round"),
 ]  # fmt: skip
 
-SUITE = """
-[[problems]]
-name = "l1inf_hinge"
-data = { name = "synthetic_l1inf", tasks = 2, features = 4, examples = 5 }
-parameters = { radius = 1.0 }
-
-[[solvers]]
-name = "pdhg"
-"""
-
 RNG = np.random.default_rng(0)
 X, Y = RNG.standard_normal((8, 3)), np.sign(RNG.standard_normal((8, 2)))
 
@@ -174,7 +164,8 @@ def test_commands(command: Command, words: tuple[str, ...], said: str) -> None:
 
 
 def test_a_suite_for_a_larger_machine_is_read_and_not_run(command: Command) -> None:
-    Path("own.toml").write_text("threads = 9999\n" + SUITE)
+    problem = BOX.replace('"box"', '"l1inf_hinge"') + "parameters = { radius = 1.0 }\n"
+    Path("own.toml").write_text(suite_of("pdhg", head="threads = 9999", problems=problem))
     for more in ([], ["--isolation", "inline"], ["--cluster", "local"]):
         line = refused(command("run", "own.toml", *more))
         assert re.search(r"threads of the suite must be at most \d+ here, .* not 9999: run it on a larger machine", line)

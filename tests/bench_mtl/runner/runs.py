@@ -40,6 +40,9 @@ data = { name = "synthetic_l1inf", tasks = 2, features = 5, examples = 6 }
 parameters = { bound = 0.5 }
 """
 
+#: The same data with a problem of the package.
+HINGE = TINY.replace('"box"', '"l1inf_hinge"').replace('"tiny"', '"hinge"').replace("bound = 0.5", "radius = 1.0")
+
 #: What runs cases once it is entered, such as the fixtures `shared` and `slot`.
 Executing = AbstractContextManager[Executor]
 

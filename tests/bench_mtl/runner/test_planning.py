@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from plugin_text import iterative
+from runs import HINGE, solver, suite_text
 
 from bench_mtl import cli
 from bench_mtl.core.errors import InputError
@@ -17,21 +18,7 @@ from bench_mtl.engine.suite import expand
 from bench_mtl.engine.suite_file import read_suite
 from bench_mtl.runner.planning import listed_entries, planned_cases
 
-SUITE = """
-limits = { iterations = 1 }
-
-[[problems]]
-name = "l1inf_hinge"
-data = { name = "synthetic_l1inf", tasks = 2, features = 4, examples = 5 }
-parameters = { radius = 1.0 }
-
-[[solvers]]
-name = "mine"
-grid = { size = [1.0, 2.0] }
-
-[[solvers]]
-name = "conic"
-"""
+SUITE = suite_text(solver("mine", "size", 1.0, 2.0), 'name = "conic"', problems=HINGE)
 
 HONEST = "return f'mine {self.size:g}'"
 

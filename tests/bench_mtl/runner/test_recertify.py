@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from runs import PLUGINS, TINY, Executing, run_suite, solver, suite_of
+from runs import HINGE, PLUGINS, TINY, Executing, run_suite, solver, suite_of
 
 from bench_mtl.core.types import Proof
 from bench_mtl.results import FILE_NAME, Store
@@ -20,7 +20,6 @@ from bench_mtl.results.stored_proofs import proof_rows, read_proof
 from bench_mtl.runner import Setting
 from bench_mtl.runner.recertify import Recertified, Standing, recertify
 
-HINGE = TINY.replace('"box"', '"l1inf_hinge"').replace('"tiny"', '"hinge"').replace("bound = 0.5", "radius = 1.0")
 SUITE = suite_of(
     'name = "projected_gradient"',
     'name = "accelerated_gradient"',

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from runs import PLUGINS, TINY, Executing, cases_of, problems, run_suite, suite_of
+from runs import HINGE, PLUGINS, TINY, Executing, cases_of, problems, run_suite, suite_of
 
 from bench_mtl.core import designs
 from bench_mtl.core.types import Tolerance
@@ -42,8 +42,7 @@ def test_every_run_computes_the_norms_of_its_data_itself(tmp_path: Path, monkeyp
     made: list[tuple[int, tuple[int, ...]]] = []
     norms = designs.line_norms
     monkeypatch.setattr(designs, "line_norms", lambda X, axis: made.append((axis, X.shape)) or norms(X, axis))
-    hinge = TINY.replace('"box"', '"l1inf_hinge"').replace("bound = 0.5", "radius = 1.0")
-    suite = suite_of('name = "projected_subgradient"', problems=hinge, limits="iterations = 2", top="repetitions = 3")
+    suite = suite_of('name = "projected_subgradient"', problems=HINGE, limits="iterations = 2", top="repetitions = 3")
     run_suite(tmp_path, suite, executor=InlineExecutor(Setting(1, PLUGINS)))
     assert made.count((0, (6, 5))) > 3, "one of each task's columns a run, and as many as it takes to build the problem"
 
