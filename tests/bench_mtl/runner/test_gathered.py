@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from bench_mtl.core.types import Certificate, Ending, Limits, Record, Rung, Sample, Status
+from bench_mtl.core.types import Certificate, Ending, Limits, Place, Record, Rung, Sample, Status
 from bench_mtl.runner import gathered as module
 from bench_mtl.runner.gathered import WARM_UP, Gathered
 from bench_mtl.runner.messages import Begins, Ended, Message, Mistake, Phase, RungOver, Sampled, Taken, UnreadableError
@@ -66,6 +66,13 @@ def test_a_run_has_not_endless_samples(monkeypatch: pytest.MonkeyPatch) -> None:
         gathered.take(sampled)
     with pytest.raises(UnreadableError, match="more than 2 samples"):
         gathered.take(sampled)
+
+
+@pytest.mark.parametrize("status", Status)
+def test_only_an_error_says_where_it_was_raised(status: Status) -> None:
+    gathered, places = Gathered(), (Place("solvers/mine.py", 31, "Mine.steps", ""),)
+    gathered.take(Ended(Record(status, "", places=places), None))
+    assert gathered.outcome().record.places == (places if status is Status.ERROR else ())
 
 
 def test_a_problem_may_be_built_for_longer_than_the_limits_of_its_run() -> None:
