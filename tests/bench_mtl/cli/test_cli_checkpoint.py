@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import ROOT, Command, document, refused, table_of_flowers
+from plugin_text import iterative
 
 from bench_mtl.cli.solve import Keeper
 from bench_mtl.engine.checkpoint import Checkpoint, read_checkpoint
@@ -83,7 +84,6 @@ def test_steps_go_on_and_what_was_proven_is_kept(command: Command) -> None:
     first = command(*LIMITED)
     assert first.out[-1] == f"checkpoint of step 20 written, go on with: {shlex.join(['bench-mtl', *LIMITED, '--resume', 'run.npz'])}"
     proven = read("run.npz").certificate
-    assert proven is not None
     more = [*HINGE, "--iterations", "30", "--resume", "run.npz"]
     run = document(command(*more, "--json"))
     assert 20 < run["samples"][0]["iteration"] <= run["samples"][-1]["iteration"] == 30
@@ -251,31 +251,18 @@ def test_a_checkpoint_that_cannot_be_written_ends_no_run_on_the_way_and_is_an_er
     assert not list(here.glob("other*"))
 
 
-SOLVER = '''
-from dataclasses import dataclass
-import numpy as np
-from bench_mtl.core.types import Iterate
-from bench_mtl.model.protocols import IterativeSolver
-
-@dataclass(frozen=True)
-class Odd(IterativeSolver):
-    """Yields the zero point with nonsense for a state, and ends in NaN where it is to."""
-
-    nan: bool = False
-    name = "odd"
-    requires = frozenset()
-
-    def steps(self, problem, start=None):
-        for step in range(3):
-            yield Iterate(problem.zero(), None, step, float(step), state={"x": object()})
-        if self.nan:
-            yield Iterate(np.full(problem.point_shape, np.nan), None, 3, 3.0)
-'''
+#: Yields the zero point with nonsense for a state, and ends in NaN where it is to.
+ODD = """
+for step in range(3):
+    yield Iterate(problem.zero(), None, step, float(step), state={"x": object()})
+if self.nan:
+    yield Iterate(np.full(problem.point_shape, np.nan), None, 3, 3.0)
+"""
 
 
 def test_nonsense_for_a_state_is_said_and_the_points_are_kept(command: Command, here: Path) -> None:
     (here / "plugins" / "solvers").mkdir(parents=True)
-    (here / "plugins" / "solvers" / "odd.py").write_text(SOLVER)
+    (here / "plugins" / "solvers" / "odd.py").write_text(iterative("odd", ODD, more="nan: bool = False"))
     solve = ["solve", "l1inf_hinge", "odd", *DATA, "--param", "radius=8.0", "--plugins", "plugins"]
     result = command(*solve, "--checkpoint", "run.npz")
     assert (result.code, len(result.err)) == (1, 1)

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import HINGE, ROOT, SMALL, Command, document, refused, suite_of
+from plugin_text import iterative
 
 from bench_mtl import __version__
 from bench_mtl.cli import cli
@@ -101,30 +102,11 @@ def test_values_are_json() -> None:
     assert (found["wrong"], found["check"]["worst"], found["text"]) == (None, None, "\x1b[2J\x7f\\ud800ü\u202e")
 
 
-#: What prints wherever it can, in Python and in C.
-LOUD = """
-import os
-from dataclasses import dataclass
-from bench_mtl.core.types import Iterate
-from bench_mtl.model.protocols import IterativeSolver
-
-print("imported")
-
-@dataclass(frozen=True)
-class Loud(IterativeSolver):
-    name = "loud"
-    requires = frozenset()
-
-    def steps(self, problem, start=None):
-        print("from Python")
-        os.write(1, b"from C\\n")
-        yield Iterate(problem.zero())
-"""
-
-
 def test_what_solvers_print_is_no_part_of_the_document(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """In Python and in C."""
     (here / "solvers").mkdir()
-    (here / "solvers" / "loud.py").write_text(LOUD)
+    steps = 'print("from Python")\nos.write(1, b"from C\\n")\nyield Iterate(problem.zero())'
+    (here / "solvers" / "loud.py").write_text(iterative("loud", steps, at_import='print("imported")'))
     asked = ["solve", "l1inf_hinge", "loud", *SMALL, "--param", "radius=1", "--plugins", str(here), "--json"]
     assert cli.main(asked, prog_name="bench-mtl", standalone_mode=False) == 1
     said = capfd.readouterr()
@@ -142,9 +124,7 @@ def test_a_process_has_a_version_and_characters_that_its_output_does_not_have_ar
 def test_a_reader_that_goes_away_ends_no_command(here: Path) -> None:
     words = [sys.executable, "-m", "bench_mtl", "list", "suites"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
         process.stdout.close()
-        assert process.stderr is not None
         assert process.stderr.read() == ""
     assert process.returncode == 0
 
@@ -198,13 +178,6 @@ def test_doctor_counts_what_is_broken(command: Command, monkeypatch: pytest.Monk
     assert "admm" not in compiled.text  # nothing was left to compile
 
 
-LAZY = (
-    "from dataclasses import dataclass\nfrom bench_mtl.model.protocols import IterativeSolver\nfrom bench_mtl.core.types import Iterate\n"
-    "@dataclass(frozen=True)\nclass Lazy(IterativeSolver):\n    '''Stays at zero.'''\n    name = 'lazy'\n    requires = frozenset()\n"
-    "    def steps(self, problem, start=None):\n        yield Iterate(problem.zero())\n"
-)
-
-
 @pytest.mark.slow
 def test_validate_passes(command: Command) -> None:
     result = command("validate", "--cases", "5")
@@ -214,7 +187,7 @@ def test_validate_passes(command: Command) -> None:
 @pytest.mark.slow
 def test_validate_fails_when_something_is_wrong(command: Command, here: Path) -> None:
     (here / "solvers").mkdir()
-    (here / "solvers" / "lazy.py").write_text(LAZY)
+    (here / "solvers" / "lazy.py").write_text(iterative("lazy", "yield Iterate(problem.zero())"))
     result = command("validate", "--cases", "1", "--plugins", here, "--only", "lazy")
     assert result.code == 1
     assert "the solver ended by itself" in result.text

@@ -45,16 +45,6 @@ def test_data_sets_of_the_data_directory_are_completed(here: Path, monkeypatch: 
     assert completed("solve", "l1inf_hinge", "scs", "--data", "dig") == ["dig(file)"]
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_a_shell_is_told_how_to_ask(shell: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setenv("_BENCH_MTL_COMPLETE", f"{shell}_source")
-    monkeypatch.setattr("click.shell_completion.BashComplete._check_version", staticmethod(lambda: None))
-    with pytest.raises(SystemExit) as end:
-        cli.main([], prog_name="bench-mtl", standalone_mode=False)
-    assert end.value.code == 0
-    assert f"_BENCH_MTL_COMPLETE={shell}_complete" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize("asked", ["complete", "help"])
 def test_nothing_heavy_is_imported_for_it(asked: str) -> None:
     heavy = {"cvxpy", "numba", "pandas", "sklearn", "matplotlib", "rich", "dask", "ecos", "scs", "clarabel"}

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import BOX, SOURCE, Command, document, line_of, refused, suite_of
+from plugin_text import iterative
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.data.fingerprint import Watch
@@ -223,23 +224,12 @@ def test_data_in_blocks_are_solved_by_workers(command: Command) -> None:
 
 
 #: A solver that writes other numbers over the features of its problem.
-SCRIBE = """
-from dataclasses import dataclass
-import numpy as np
-from bench_mtl.core.types import Iterate
-from bench_mtl.model.protocols import Capability, IterativeSolver
-
-@dataclass(frozen=True)
-class Scribe(IterativeSolver):
-    name = "scribe"
-    requires = frozenset({Capability.PROX})
-    takes_shards = True
-
-    def steps(self, problem, start=None):
-        yield Iterate(problem.start_point())
-        np.save("set/00000.npy", 2.0 * np.load("set/00000.npy"))
-        yield Iterate(problem.start_point(), step=1)
-"""
+SCRIBE = iterative(
+    "scribe",
+    'yield Iterate(problem.start_point())\nnp.save("set/00000.npy", 2.0 * np.load("set/00000.npy"))\n'
+    "yield Iterate(problem.start_point(), step=1)",
+    more="requires = frozenset({Capability.PROX})\ntakes_shards = True",
+)
 
 
 def test_rows_of_data_that_changed_while_they_were_made_are_void(command: Command, here: Path) -> None:

@@ -26,8 +26,6 @@ def test_a_damaged_cache_heals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
 
     def loaded() -> Any:
         spec = importlib.util.spec_from_file_location("kernel_of_mine", source)
-        assert spec is not None
-        assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         return module.doubled

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from reading import csr_parts, refused
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.data import Entry, data_directory, digits, entries, load, synthetic_l1inf, takes_seed
@@ -26,8 +27,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "data"
     folder.mkdir()
     np.savez(folder / "small.npz", X=X, Y=Y, train_idx=np.array([0, 1, 2]), test_idx=np.array([3]))
-    csr: dict[str, Any] = {"X_data": np.ones(4), "X_indices": np.array([0, 1, 0, 1]), "X_indptr": np.arange(5), "X_shape": np.array([4, 2])}
-    np.savez(folder / "pages.npz", **csr, y=np.array([3, 1, 2, 3]))
+    np.savez(folder / "pages.npz", **csr_parts(np.tile(np.eye(2), (2, 1))), y=np.array([3, 1, 2, 3]))
     np.savez(folder / "schools.npz", X=X, y=X[:, 0], task=np.array([0, 1, 1, 0]))
     np.savez(folder / "faces.npz", X=X.astype(np.uint8), y=np.array([0, 1, 1, 0]))
     np.savez(folder / "odd.npz", Z=X)
@@ -98,9 +98,8 @@ def test_files_by_path(folder: Path, monkeypatch: pytest.MonkeyPatch, spec: dict
     ],
 )
 def test_unusable_specs(folder: Path, spec: Any, message: str) -> None:
-    with pytest.raises(InputError, match=message) as error:
+    with refused(message):
         load(spec, data_dir=folder)
-    assert "\n" not in str(error.value)
 
 
 def test_data_directory(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

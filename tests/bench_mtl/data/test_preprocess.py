@@ -37,7 +37,6 @@ def make(X: Any, layout: str = "shared", storage: str = "dense") -> TaskData:
 
 def rows(data: TaskData | None) -> Any:
     """The pooled rows, dense."""
-    assert data is not None
     blocks = [data.task(k)[0] for k in range(1 if data.design.is_shared else data.n_tasks)]
     return np.concatenate([block.toarray() if data.design.is_sparse else block for block in blocks])
 
@@ -87,7 +86,6 @@ def test_held_out_rows_get_the_statistics_of_the_training_rows(layout: str, stor
     both = preprocess(alone.with_held_out(make(HELD_OUT, layout, storage)), [step])
     np.testing.assert_array_equal(rows(both), rows(preprocess(alone, [step])))
     np.testing.assert_allclose(rows(both.held_out), by_hand(step, storage, HELD_OUT, TRAINING), atol=1e-12)
-    assert both.held_out is not None
     assert both.held_out.design.sizes == make(HELD_OUT, layout, storage).design.sizes
     assert both.held_out.design.is_sparse == both.design.is_sparse
 
@@ -196,7 +194,6 @@ def test_features_are_kernels_on_the_perceptrons_mistakes(step: str, largest: in
     width = {"": pairs(X).mean(), "median": np.median(pairs(X)), "2.5": 2.5}["".join(step.split(":")[2:])]
     support = perceptron(data, width, largest)
     result = preprocess(data, step)
-    assert result.held_out is not None
     np.testing.assert_allclose(rows(result), kernel(X, X[support], width), atol=1e-9)
     np.testing.assert_allclose(rows(result.held_out), kernel(rows(data.held_out), X[support], width), atol=1e-9)
     np.testing.assert_array_equal(result.orientation, data.targets[support])
@@ -215,7 +212,6 @@ def test_kernels_of_odd_data() -> None:
     np.testing.assert_array_equal(one_class.orientation, [[1.0, -1.0]])
     assert preprocess(TaskData.shared(np.ones((4, 2)), 2.0 * np.eye(4) - 1.0), f"{KERNEL}:all:1").n_features == 4
     data = preprocess(digits(examples=600, held_out=200), [KERNEL])
-    assert data.held_out is not None
     W = np.linalg.lstsq(rows(data), data.targets, rcond=None)[0]
     assert np.mean(data.held_out.design.forward(W).argmax(axis=1) == data.held_out.targets.argmax(axis=1)) > 0.9
     assert preprocess(data, "unit_rows").orientation is data.orientation

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from reading import dense, refused, written
 
 from bench_mtl.core.errors import InputError
-from bench_mtl.data import TaskData, load, read_arff
+from bench_mtl.data import load, read_arff
 
 HEADER = """\
 % a comment
@@ -35,15 +35,7 @@ SPARSE_X, SPARSE_Y = np.array([[2.3, 5.6], [0, 0], [-1, 0], [0, 0]]), np.array([
 
 
 def write(folder: Path, content: str | bytes, name: str = "set.arff") -> Path:
-    path = folder / name
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return path
-
-
-def require(data: TaskData, features: Any, targets: Any) -> None:
-    block = data.task(0)[0]
-    np.testing.assert_array_equal(block.toarray() if data.design.is_sparse else block, features)
-    np.testing.assert_array_equal(data.targets, targets)
+    return written(folder / name, content)
 
 
 def related(option: str, content: str = DENSE) -> str:
@@ -89,7 +81,8 @@ READ: list[tuple[str | bytes, Any, Any, Any]] = [
 @pytest.mark.parametrize(("content", "labels", "features", "targets"), READ)
 def test_what_a_file_may_hold(tmp_path: Path, content: str | bytes, labels: Any, features: Any, targets: Any) -> None:
     data = read_arff(write(tmp_path, content), labels=labels)
-    require(data, features, targets)
+    np.testing.assert_array_equal(dense(data), features)
+    np.testing.assert_array_equal(data.targets, targets)
     assert data.design.is_sparse == ("{}" in str(content))
     assert (data.name, data.notes[-1]) == ("set", "Labels 0/1 were read as -1/+1.")
     expanded = "1 nominal feature(s) (a) became 0/1 columns, one for each value, after the other features."
@@ -134,21 +127,16 @@ REFUSED: list[tuple[str | bytes, Any, str]] = [
     (HEADER + "@data\n% nothing\n", 2, "has no data row"),
     ("@data\n1,2\n", 2, "not readable as an ARFF file"),
     (DENSE + "1,2,0\n", 2, "Bad @DATA instance format in line 14"),
-    (DENSE + "1,2,0,100%\n", 2, "not readable as an ARFF file"),
-    (DENSE + "1,x,0,1\n", 2, "Invalid numerical value"),
     (DENSE + "1,2,0,2\n", 2, "Data value 2 not found in nominal declaration"),
     (DENSE + "1,?,0,1\n", 2, r"data row 4 has a missing value \('\?' or NaN\) of attribute 'feature two'"),
     (DENSE + "1,,0,1\n", 2, "data row 4 has a missing value"),
     (DENSE + "1e999,2,0,1\n", 2, "X has inf at index"),
-    (DENSE + "1,'2,0,1\n", 2, "not readable as an ARFF file"),
     (SPARSE + "{1 ?}\n", 2, "data row 5 has a missing value .* of attribute 'feature two'"),
-    (SPARSE + "{7 1}\n", 2, "Bad @DATA instance format"),
     (SPARSE + "1,2,0,1\n", 2, "Invalid layout"),
     (HEADER + f"@data\n{ROWS[0]},{{5}}\n{ROWS[1]}\n", 2, "different weights, from 1 to 5"),
     (HEADER + f"@data\n{ROWS[0]},{{a}}\n", 2, "not readable as"),
     (DENSE.replace("@relation", "@relations"), 2, "line 2 is neither a relation nor an attribute: '@relations Multi"),
     (DENSE.replace("@attribute feature1", "@atribute feature1"), 2, "line 4 is neither a relation nor an attribute"),
-    (DENSE.replace("label2", "label1"), 2, "Bad @ATTRIBUTE name label1"),
     (DENSE.replace("REAL", "string"), 2, "attribute 'feature two' is a string: only numeric and nominal"),
     (DENSE.replace("REAL", "date 'yyyy-MM-dd'"), 2, "Bad @ATTRIBUTE type"),
     (DENSE.replace("{0,1}", "{0,1"), 2, "line 7, attribute label2: not a list of values"),
@@ -175,10 +163,9 @@ REFUSED: list[tuple[str | bytes, Any, str]] = [
 @pytest.mark.parametrize(("content", "labels", "message"), REFUSED, ids=range(len(REFUSED)))
 def test_what_is_refused(tmp_path: Path, content: str | bytes, labels: Any, message: str) -> None:
     path = write(tmp_path, content)
-    with pytest.raises(InputError, match=message) as error:
+    with refused(message) as error:
         read_arff(path, labels=labels)
     assert str(error.value).startswith(f"{path}: ")
-    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -193,9 +180,8 @@ def test_what_is_refused(tmp_path: Path, content: str | bytes, labels: Any, mess
 )
 def test_unusable_xml(tmp_path: Path, content: str | bytes, message: str) -> None:
     write(tmp_path, content, "set.xml")
-    with pytest.raises(InputError, match=message) as error:
+    with refused(message):
         read_arff(write(tmp_path, DENSE))
-    assert "\n" not in str(error.value)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
@@ -223,13 +209,11 @@ def test_written_numbers_are_read_back(tmp_path: Path, data: st.DataObject, n: i
     else:
         rows = [",".join(repr(float(value)) for value in row) for row in table]
     read = read_arff(write(tmp_path, header + "\n".join(rows) + "\n"), labels=1)
-    X = read.task(0)[0]
-    np.testing.assert_array_equal(X.toarray() if sparse else X, table[:, :d])
+    np.testing.assert_array_equal(dense(read), table[:, :d])
     np.testing.assert_array_equal(read.targets, table[:, d:])
 
 
 def test_a_packed_file_finds_its_labels(tmp_path: Path) -> None:
     text = "@relation x\n@attribute a numeric\n@attribute b {0,1}\n@data\n1,0\n2,1\n"
-    (tmp_path / "set-train.arff.gz").write_bytes(gzip.compress(text.encode()))
-    (tmp_path / "set-train.xml").write_text('<labels><label name="b"/></labels>')
-    assert load({"file": str(tmp_path / "set-train.arff.gz")}).targets.tolist() == [[-1.0], [1.0]]
+    write(tmp_path, '<labels><label name="b"/></labels>', "set-train.xml")
+    assert load({"file": str(write(tmp_path, text, "set-train.arff.gz"))}).targets.tolist() == [[-1.0], [1.0]]

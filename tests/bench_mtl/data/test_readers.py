@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import gzip
 import math
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse as sp
+from reading import csr_parts, dense, refused, written
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.data import TaskData, load, read_arff, read_libsvm, read_npz, read_prices, read_shards, read_tabular, resolved
@@ -29,17 +29,8 @@ LINES = [",".join(row) for row in CELLS]
 FRAME = pd.DataFrame(np.hstack([X, Y]), columns=NAMES).astype(dict.fromkeys(NAMES[2:], int))
 
 
-def csr(path: Path) -> None:
-    matrix = sp.csr_array(X)
-    parts = {"X_data": matrix.data, "X_indices": matrix.indices, "X_indptr": matrix.indptr, "X_shape": np.array(matrix.shape)}
-    np.savez_compressed(path, **parts, Y=Y)
-
-
 def text(content: str) -> Callable[[Path], Any]:
-    def write(path: Path) -> None:
-        path.write_bytes(gzip.compress(content.encode()) if path.suffix == ".gz" else content.encode())
-
-    return write
+    return partial(written, content=content)
 
 
 SPARSE_LINES = "".join("{" + ", ".join(f"{j} {cell}" for j, cell in enumerate(row) if cell != "0") + "}\n" for row in CELLS)
@@ -47,7 +38,7 @@ CSV = "\n".join([",".join(NAMES), *LINES]) + "\n"
 #: What writes these data to a file of a name, and what tells its reader which columns are labels.
 FORMATS: dict[str, tuple[Callable[[Path], Any], dict[str, Any]]] = {
     "set.npz": (lambda path: np.savez(path, X=X, Y=Y), {}),
-    "csr.npz": (csr, {}),
+    "csr.npz": (lambda path: np.savez_compressed(path, **csr_parts(X), Y=Y), {}),
     "set.svm": (text(SVM), {}),
     "set.svm.gz": (text(SVM), {}),
     "set.arff": (text(HEADER + "\n".join(LINES) + "\n"), {"labels": 3}),
@@ -88,11 +79,11 @@ def test_the_same_data_in_every_format_and_the_same_choice_of_them(tmp_path: Pat
     for ours, theirs in ((data, expected), (data.held_out, expected.held_out)):
         assert (ours is None) is (theirs is None)
         if ours is not None and theirs is not None:
-            np.testing.assert_array_equal(np.asarray(ours.design.block(0) @ np.eye(2)), theirs.design.block(0))
+            np.testing.assert_array_equal(dense(ours), dense(theirs))
             np.testing.assert_array_equal(ours.targets, theirs.targets)
     if not options:
         np.testing.assert_array_equal(data.targets, 2.0 * Y - 1.0)
-        np.testing.assert_array_equal(np.asarray(data.design.block(0) @ np.eye(2)), X)
+        np.testing.assert_array_equal(dense(data), X)
     assert data.name == name.partition(".")[0]
     assert data.notes[1:] == expected.notes[1:]  # the first one says what the labels of the file were
 
@@ -104,9 +95,8 @@ def test_options_of_other_types_are_refused_by_name(tmp_path: Path, name: str) -
     spec = {"file": str(tmp_path / name), **which}
     for option in options_of(resolved(spec, None, prices=False)[0]):
         for value in (math.nan, -0.5):
-            with pytest.raises(InputError, match=option) as error:
+            with refused(option):
                 load({**spec, option: value}, prices=False)
-            assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -131,14 +121,12 @@ def test_a_path_has_a_file(tmp_path: Path, reader: Any) -> None:
         (tmp_path, "is not a file"),
         ("with\0null", "null"),
     ):
-        with pytest.raises(InputError, match=message) as error:
+        with refused(message):
             reader(path)
-        assert "\n" not in str(error.value)
     noise = tmp_path / "noise"
     noise.write_bytes(bytes(range(256)) * 10)
-    with pytest.raises(InputError, match=re.escape(f"{noise}: ")) as error:
+    with refused(re.escape(f"{noise}: ")):
         reader(noise)
-    assert "\n" not in str(error.value)
 
 
 def test_real_data(data_dir: Path) -> None:
@@ -146,7 +134,6 @@ def test_real_data(data_dir: Path) -> None:
         if not (data_dir / f"{name}.npz").is_file():
             pytest.skip(f"the data directory has no {name}.npz")
         data = load({"name": name, "classes": asked, "split": "train", "held_out": True}, data_dir=data_dir)
-        assert data.held_out is not None
         assert (len(data.targets), len(data.held_out.targets), data.n_tasks) == sizes
         for some in (data, data.held_out):
             assert np.all(np.count_nonzero(some.targets == 1.0, axis=1) == 1)

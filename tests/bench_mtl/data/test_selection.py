@@ -24,7 +24,6 @@ def save(folder: Path, **arrays: Any) -> Path:
 
 
 def rows_and_classes(data: TaskData | None) -> tuple[list[int], list[int]]:
-    assert data is not None
     assert np.all(np.count_nonzero(data.targets == 1.0, axis=1) == 1)
     assert set(np.unique(data.targets)) == {-1.0, 1.0}
     return (data.design.block(0)[:, 0] / 2.0).astype(int).tolist(), data.targets.argmax(axis=1).tolist()

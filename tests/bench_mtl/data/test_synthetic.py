@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from reading import dense
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.data import (
@@ -37,15 +37,7 @@ SMALL: dict[Any, dict[str, Any]] = {
 GENERATORS = pytest.mark.parametrize("generator", SMALL, ids=lambda generator: generator.__name__)
 
 
-def dense(data: TaskData | None, k: int = 0) -> Any:
-    assert data is not None
-    X = data.task(k)[0]
-    return X.toarray() if isinstance(X, sp.csr_array) else np.asarray(X)
-
-
 def same(a: TaskData | None, b: TaskData | None) -> bool:
-    assert a is not None
-    assert b is not None
     return np.array_equal(a.targets, b.targets) and all(np.array_equal(dense(a, k), dense(b, k)) for k in range(a.n_tasks))
 
 
@@ -180,7 +172,6 @@ def test_glm_without_noise_follows_the_model(
     W = data.truth["W"]
     np.testing.assert_array_equal(np.count_nonzero(W, axis=0), max(1, round(relevant * features)))
     for part, n in ((data, examples), (data.held_out, 4)):
-        assert part is not None
         assert part.design.output_shape == (n, tasks)
         assert part.design.is_sparse == (density < 1.0)
         responses = part.design.forward(W)
@@ -207,7 +198,6 @@ def test_glm_density_and_noise_are_as_asked() -> None:
         (classes, classes, 500),
         (classes.held_out, classes, 100),
     ):
-        assert part is not None
         responses = part.design.forward(whole.truth["W"])
         if whole is labels:
             np.testing.assert_array_equal((part.targets != np.where(responses >= 0.0, 1.0, -1.0)).sum(axis=0), n // 10)
@@ -297,7 +287,6 @@ def test_multiclass_examples_without_noise_are_different_codes(relevant: int) ->
 
 def test_multiclass_examples_are_balanced_and_as_noisy_as_asked() -> None:
     data = synthetic_multiclass(examples=23, held_out=11, classes=5)
-    assert data.held_out is not None
     for some, n in ((data, 23), (data.held_out, 11)):
         np.testing.assert_array_equal((some.targets == 1.0).sum(axis=1), np.ones(n))
         assert np.ptp((some.targets == 1.0).sum(axis=0)) <= 1
@@ -307,7 +296,6 @@ def test_multiclass_examples_are_balanced_and_as_noisy_as_asked() -> None:
     np.testing.assert_allclose(rest.mean(axis=0), 0.0, atol=0.03)
     np.testing.assert_allclose(rest.std(axis=0), 0.5, atol=0.02)
     told_apart = synthetic_multiclass(examples=100, held_out=2000, seed=1)
-    assert told_apart.held_out is not None
     right = told_apart.held_out.targets.argmax(axis=1)
     assert np.mean((dense(told_apart.held_out) @ told_apart.truth["W"]).argmax(axis=1) == right) > 0.8
 
@@ -324,7 +312,6 @@ def test_digits_are_ten_tasks_over_one_design_of_which_samples_are_proportional(
         assert np.abs(counts - np.count_nonzero(whole.targets == 1.0, axis=0) * examples / 1797).max() < 1.0
         assert counts.min() >= 1
     data = digits(examples=100, held_out=50, seed=5)
-    assert data.held_out is not None
     assert (np.abs(np.count_nonzero(data.held_out.targets == 1.0, axis=0) - 5) <= 1).all()
     assert "100 and 50 held-out of 1797 images were drawn in the classes' proportions" in data.notes[-1]
     rest = digits(held_out=300, seed=5)

@@ -153,7 +153,6 @@ def test_two_that_ask_at_once_get_the_same_and_write_once(tmp_path: Path) -> Non
     words = [sys.executable, "-c", script, str(tmp_path)]
     runs = [subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=os.environ) for _ in range(2)]
     for run in runs:
-        assert run.stdin is not None
         run.stdin.write("\n")
         run.stdin.flush()
     said = [run.communicate(timeout=60)[0] for run in runs]

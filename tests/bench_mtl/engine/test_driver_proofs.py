@@ -23,7 +23,6 @@ from bench_mtl.solvers.conic import Conic
 @pytest.fixture(scope="module")
 def solved(problem: L1InfHinge) -> Iterate:
     record = run(problem, Conic(backend="ECOS"), tolerance=Tolerance(1e-7))
-    assert record.solution is not None
     return Iterate(record.solution, record.dual)
 
 
@@ -108,7 +107,6 @@ def test_what_a_lazy_array_computes_is_on_the_clock_once(problem: L1InfHinge) ->
     assert lazy.asked == 1
     assert record.times.solve >= 0.05 > record.times.certify
     assert record.samples[-1].seconds >= 0.05
-    assert record.solution is not None
     assert problem.objective(record.solution) == record.samples[-1].certificate.primal
 
 
@@ -178,14 +176,12 @@ def test_the_bound_may_come_from_another_point_than_the_solution(problem: L1InfH
     """First the dual point, with a bad point; then the solution, without its dual point."""
     record = run(problem, Yielding(Iterate(problem.zero(), solved.dual, 0), Iterate(solved.primal, None, 1)), limits=SHORT)
     assert record.status is Status.VERIFIED, record.reason
-    assert record.solution is not None
     assert problem.certify(Iterate(record.solution, record.dual)).relative_gap <= 1e-6
 
 
 def test_a_bound_from_residuals_is_kept_even_where_a_problem_cannot_tell_its_dual_point() -> None:
     record = told((0.0, 2.0), (2.0, 9.0))  # point 0 has the objective, point 1 the bound
     assert record.status is Status.VERIFIED
-    assert record.solution is not None
     assert record.bound_point is not None
     assert record.dual is None
     assert certify_proof(Box1((0.0, 2.0), (2.0, 9.0)), Proof(record.solution, None, record.bound_point))[:2] == (2.0, 2.0)

@@ -67,16 +67,12 @@ def test_a_solver_that_passes_over_a_state_is_found_out(problem: L1InfHinge) -> 
 
 def test_what_is_known_is_certified_anew_and_kept(problem: L1InfHinge) -> None:
     far = run(problem, PDHG(), tolerance=1e-9, limits=limits(20_000))
-    assert far.best is not None
-    assert far.solution is not None
     known = Proof(far.solution, far.dual, far.bound_point)
     shown: list[Proof] = []
     weak = ProjectedSubgradient()
     record = run(problem, weak, tolerance=1e-12, limits=limits(5), known=known, on_proof=lambda proof, _: shown.append(proof))
-    assert record.best is not None
     assert (record.best.primal, record.best.dual) == pytest.approx((far.best.primal, far.best.dual), rel=1e-12)
     assert np.array_equal(shown[0].point, far.solution)
-    assert record.solution is not None
     assert np.array_equal(record.solution, far.solution)
     enough = run(problem, weak, tolerance=1e-6, limits=limits(5), known=known)
     assert enough.status is Status.VERIFIED
@@ -87,8 +83,6 @@ def test_a_false_proof_proves_what_its_points_do_and_no_more(problem: L1InfHinge
     point = np.full(problem.point_shape, 1e3)
     record = run(problem, ProjectedSubgradient(), tolerance=1e-12, limits=limits(5), known=Proof(point, np.zeros(problem.dual_shape)))
     honest = run(problem, ProjectedSubgradient(), tolerance=1e-12, limits=limits(5))
-    assert record.best is not None
-    assert honest.best is not None
     assert record.best.primal <= honest.best.primal
     assert problem.infeasibility(record.solution) <= 1e-9  # type: ignore[arg-type]
     with pytest.raises(InputError, match="dual point must have shape"):

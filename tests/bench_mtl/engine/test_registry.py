@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from plugin_text import iterative
 
 from bench_mtl.cli.listing import found, render
 from bench_mtl.core.errors import InputError
@@ -18,22 +19,12 @@ from bench_mtl.model.protocols import Problem, Solver
 from bench_mtl.model.task_data import TaskData
 from bench_mtl.validation.validate import Check, validate
 
-PLUGIN = '''
-from dataclasses import dataclass
-from bench_mtl.model.protocols import IterativeSolver
-from bench_mtl.core.types import Iterate
 
-@dataclass(frozen=True)
-class Mine(IterativeSolver):
-    """Stands still."""
-    size: float = 1.0
-    name = "{name}"
-    requires = frozenset()
+def plugin(name: str) -> str:
+    return iterative(name, "yield Iterate(problem.zero())", more="size: float = 1.0")
 
-    def steps(self, problem, start=None):
-        yield Iterate(problem.zero())
-'''
-MINE = PLUGIN.format(name="mine")
+
+MINE = plugin("mine")
 ALIASED = MINE.replace("    requires", '    aliases = {"twice": {"size": 2.0}}\n    requires')
 BASE = MINE.replace("class Mine(", "class Base(").replace("def steps", "def step")
 
@@ -57,7 +48,7 @@ def test_a_plugin_is_its_file_whatever_stands_beside_it(tmp_path: Path) -> None:
     (tmp_path / "problems.py").write_text("raise RuntimeError")
     (tmp_path / "solvers" / "other").mkdir()
     (tmp_path / "solvers" / "other" / "__init__.py").write_text("raise RuntimeError")
-    registry = load_registry(write(tmp_path, "other", PLUGIN.format(name="other")))
+    registry = load_registry(write(tmp_path, "other", plugin("other")))
     assert {"mine", "other"} <= set(registry.solvers)
 
 
@@ -94,9 +85,9 @@ SETS, TUPLES = (
     "'mine' of .*: its takes must be a tuple of subclasses of Form",
 )
 BAD = {
-    "a name that is taken": (PLUGIN.format(name="conic"), r"defines 'conic', which bench_mtl\.solvers\.conic\.solver has defined already"),
-    "an alias that is taken": (PLUGIN.format(name="SCS"), "^plug-in solver 'SCS' needs another name: 'SCS' is an alias of solver 'conic'$"),
-    "no name": (PLUGIN.format(name=""), "Mine of .* has no name"),
+    "a name that is taken": (plugin("conic"), r"defines 'conic', which bench_mtl\.solvers\.conic\.solver has defined already"),
+    "an alias that is taken": (plugin("SCS"), "^plug-in solver 'SCS' needs another name: 'SCS' is an alias of solver 'conic'$"),
+    "no name": (plugin(""), "Mine of .* has no name"),
     "no declaration": (declaring(""), "'mine' of .* states neither requires nor takes"),
     **{line: (declaring(line), SETS) for line in ("requires = None", "requires = {'smooth'}", "requires = 3")},
     **{line: (declaring(line), TUPLES) for line in ("takes = None", "takes = ('Hinges',)", "takes = (int,)")},
@@ -151,7 +142,7 @@ PACKAGE = {
     "syntax": ("x = 1\ndef\n", r"cannot be loaded: SyntaxError: .* \(syntax\.py, line 2\)$"),
     "nothing": ("x = 1\n", r"cannot be loaded: AttributeError: module 'a_package_of_mine\.nothing' has no attribute 'Mine'$"),
     "instance": ("Mine = 3\n", r"cannot be used: it is no subclass of IterativeSolver nor OneShotSolver$"),
-    "abstract": (PLUGIN.format(name="abstract").replace("def steps", "def step"), r"cannot be used: Mine lacks steps$"),
+    "abstract": (plugin("abstract").replace("def steps", "def step"), r"cannot be used: Mine lacks steps$"),
 }
 
 

@@ -44,8 +44,6 @@ def test_warm_and_cold_paths_prove_the_same_optima_and_warm_ones_are_shorter(par
         assert a.value == b.value
         assert a.record.status is b.record.status is Status.VERIFIED
         first, second = a.record.best, b.record.best
-        assert first is not None
-        assert second is not None
         rounding = 1e-9 * first.primal
         assert max(first.dual, second.dual) <= min(first.primal, second.primal) + rounding
     assert total_steps(warm) < 0.9 * total_steps(cold)
@@ -82,7 +80,6 @@ def test_a_solver_resumes_from_the_last_point_and_its_dual() -> None:
     solver = Resumer()
     points = regularisation_path(lambda radius: L1InfHinge(HINGE, radius=radius), [0.5, 1.0], solver)
     assert solver.starts[0] is None
-    assert solver.starts[1] is not None
     assert solver.starts[1].primal is points[0].record.solution
     assert np.array_equal(solver.starts[1].dual, np.full(36, 0.01))  # type: ignore[arg-type]
     assert regularisation_path(lambda radius: L1InfHinge(HINGE, radius=radius), [0.5, 1.0], solver, warm_start=False)

@@ -102,8 +102,6 @@ def test_of_a_plugin_file_its_own_file_and_what_it_imports_count(tmp_path: Path,
 
 def load(file: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location("bench_mtl_plugin_solvers_mine", file)
-    assert spec is not None
-    assert spec.loader is not None
     loaded = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = loaded
     spec.loader.exec_module(loaded)

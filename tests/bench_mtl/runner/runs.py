@@ -40,6 +40,12 @@ data = { name = "synthetic_l1inf", tasks = 2, features = 5, examples = 6 }
 parameters = { bound = 0.5 }
 """
 
+#: The same data with a problem of the package.
+HINGE = TINY.replace('"box"', '"l1inf_hinge"').replace('"tiny"', '"hinge"').replace("bound = 0.5", "radius = 1.0")
+
+#: What runs cases once it is entered, such as the fixtures `shared` and `slot`.
+Executing = AbstractContextManager[Executor]
+
 #: Columns that two runs of one case need not agree in.
 _OF_THE_MOMENT = ("peak_memory_mib", "disturbances", "id", "environment_id")
 
@@ -55,6 +61,12 @@ def suite_of(*solvers: str, **parts: str) -> Suite:
     return parse_suite(tomllib.loads(text), text)
 
 
+def problems(name: str, key: str, *values: str) -> str:
+    """A [[problems]] table on the data of `TINY` for each value of the parameter `key`, which is its label."""
+    table = TINY.replace('"box"', f'"{name}"')
+    return "".join(table.replace('"tiny"', f'"{value}"').replace("bound = 0.5", f'{key} = "{value}"') for value in values)
+
+
 def solver(name: str, key: str, *values: Any, **options: Any) -> str:
     """A [[solvers]] table with a grid over `values` of the option `key`."""
     fixed = ", ".join(f"{option} = {json.dumps(value)}" for option, value in options.items())
@@ -66,12 +78,8 @@ def cases_of(suite: Suite, plugins: Path = PLUGINS, data_dir: Path | None = None
 
     Where they are not traced they are those of `bench-mtl run`.
     """
-    cases = _cases_of(suite, plugins, data_dir)
+    cases = identified(expand(suite, _registry() if plugins == PLUGINS else load_registry(plugins)), data_dir)
     return [replace(case, traced=True) for case in cases] if traced else cases
-
-
-def _cases_of(suite: Suite, plugins: Path, data_dir: Path | None) -> list[Case]:
-    return identified(expand(suite, _registry() if plugins == PLUGINS else load_registry(plugins)), data_dir)
 
 
 @functools.cache
@@ -90,7 +98,7 @@ def some_plugins(folder: Path, *solvers: str) -> Path:
 
 
 def run_suite(
-    folder: Path, suite: Suite, plugins: Path = PLUGINS, executor: AbstractContextManager[Executor] | None = None,
+    folder: Path, suite: Suite, plugins: Path = PLUGINS, executor: Executing | None = None,
     *, traced: bool = True, **watch: Any,
 ) -> Any:  # fmt: skip
     """Run the whole suite in `folder`, check what is stored, and return the runs by the label of their solver."""
@@ -115,7 +123,7 @@ def lesser(runs: Any, most: Mapping[str, float], again: Callable[[list[str]], An
 def go_on(
     folder: Path,
     suite: Suite,
-    executor: AbstractContextManager[Executor],
+    executor: Executing,
     plugins: Path = PLUGINS,
     data_dir: Path | None = None,
     *,
@@ -245,8 +253,8 @@ class Command:
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=self.suite.parent, preexec_fn=before
         )
 
-    def run(self, *arguments: str, before: Callable[[], None] | None = None) -> subprocess.CompletedProcess[str]:
-        with self.start(*arguments, before=before) as process:
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        with self.start(*arguments) as process:
             stdout, stderr = process.communicate(timeout=120)
         return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
 
@@ -269,12 +277,7 @@ def command_for(folder: Path, text: str) -> Command:
 
 def await_line(process: subprocess.Popen[str], start: str) -> str:
     """Read standard output up to the line that starts so."""
-    assert process.stdout is not None
-    while line := process.stdout.readline():
+    while line := process.stdout.readline():  # type: ignore[union-attr]
         if line.startswith(start):
             return line
     raise AssertionError(f"ended with {process.wait()}: {process.stderr and process.stderr.read()}")
-
-
-def last_line(stderr: str) -> str:
-    return stderr.strip().splitlines()[-1]

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from threading import Timer
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import psutil
@@ -43,6 +46,7 @@ from runs import (
 )
 from shared_cluster import SharedCluster, certificates_of
 
+import bench_mtl
 from bench_mtl.core import running_code
 from bench_mtl.core.errors import IncompleteError, InputError
 from bench_mtl.engine.suite_file import read_suite
@@ -75,12 +79,8 @@ def test_a_cluster_gives_the_rows_of_a_local_run(tmp_path: Path, cluster: Shared
         assert executor.find_mistake(cases_of(suite)) is None
         run_suite(tmp_path / "cluster", suite, executor=nullcontext(executor))
     assert sentences == []
-    run_suite(tmp_path / "local", suite)
-    require_same_rows(tmp_path / "cluster", tmp_path / "local")
-
-
-def require_same_rows(one: Path, other: Path) -> None:
-    """Two folders have the same runs in all but times and memory."""
+    one, other = tmp_path / "cluster", tmp_path / "local"
+    run_suite(other, suite)
     runs, samples = without_output(one)
     assert {run["status"] for run in runs} >= {"verified", "wrong", "error", "crashed"}
     assert len(samples) > 10
@@ -125,7 +125,10 @@ def test_a_command_on_a_local_cluster_listens_here_alone_and_stops_in_order(tmp_
         os.killpg(process.pid, signal.SIGINT)
         _, stderr = process.communicate(timeout=60)
     assert time.monotonic() - began < 10.0  # for as long it would wait for a cluster that does not close
-    require_stopped(process, stderr)
+    assert process.returncode == 130, stderr
+    first, second = stderr.splitlines()
+    assert first.startswith("bench-mtl: stopping after the running cases")
+    assert second.startswith("bench-mtl: interrupted; what has finished is stored")
     assert command.leaves_nothing()
     runs = runs_in(command.out)
     assert runs["solver_label"].tolist() == ["projected_gradient", *(f"waits_{number}" for number in numbers)][: len(runs)]
@@ -141,14 +144,6 @@ def killed_at_last(group: int) -> Iterator[None]:
     finally:
         with suppress(ProcessLookupError):
             os.killpg(group, signal.SIGKILL)
-
-
-def require_stopped(process: subprocess.Popen[str], stderr: str) -> None:
-    """A command has stopped at an interrupt, and says so in two lines."""
-    assert process.returncode == 130, stderr
-    first, second = stderr.splitlines()
-    assert first.startswith("bench-mtl: stopping after the running cases")
-    assert second.startswith("bench-mtl: interrupted; what has finished is stored")
 
 
 @pytest.mark.slow
@@ -211,14 +206,16 @@ def test_a_cluster_that_goes_away_ends_in_a_line_and_can_be_gone_on_from(tmp_pat
 
 @pytest.mark.slow
 def test_a_command_that_ends_leaves_the_cases_of_another_alone(tmp_path: Path) -> None:
+    from distributed import Client
+
     from bench_mtl.runner.cluster import ClusterExecutor
 
     limits = "seconds = 60.0, iterations = 40"  # two seconds
     (long, short) = cases_of(suite_of(solver("waits", "number", 1), 'name = "projected_gradient"', limits=limits))
     command, file = command_for(tmp_path, ""), tmp_path / "address.json"
     with served(command, "scheduler", file, "--port", "0"), served(command, "worker", file, "--nthreads", "2", "--no-nanny") as worker:
-        await_workers(address_in(file), 1)
-
+        with Client(address_in(file), set_as_default=False) as client:
+            assert await_that(lambda: len(client.nthreads()) == 1, 60.0)
         with ClusterExecutor.at(Setting(1, PLUGINS), address_in(file)) as one:
             running = one.submit(long)
             assert await_that(lambda: running_cases(worker.pid), 60.0)
@@ -265,19 +262,9 @@ def test_a_cluster_takes_in_who_holds_its_key_and_has_its_code(
     with dask.config.set(others), pytest.raises(InputError, match="no Dask scheduler answers at"):
         ClusterExecutor.at(Setting(1, PLUGINS), cluster.address)
     monkeypatch.setitem(running_code._loaded, "bench_mtl", "0" * 16)
-    with pytest.raises(InputError, match=rf"^--cluster: Dask worker tls://\S+ {OTHER_CODE}"):
+    other_code = r"^--cluster: Dask worker tls://\S+ has other code of bench_mtl than this command \(\w{16} instead of"
+    with pytest.raises(InputError, match=other_code):
         ClusterExecutor.at(Setting(1, PLUGINS), cluster.address)
-
-
-#: What is said of a worker.
-OTHER_CODE = r"has other code of bench_mtl than this command \(\w{16} instead of"
-
-
-def await_workers(address: str, number: int) -> None:
-    from distributed import Client
-
-    with Client(address, set_as_default=False) as client:
-        assert await_that(lambda: len(client.nthreads()) == number, 60.0)
 
 
 def test_of_what_is_no_answer_there_comes_no_row_and_no_code_runs_here(tmp_path: Path, cluster: SharedCluster) -> None:
@@ -311,16 +298,64 @@ def address_in(file: Path) -> str:
 
 
 @contextmanager
-def served(
-    command: Command, what: str, file: Path, *arguments: str, variables: Mapping[str, str] = MappingProxyType({})
-) -> Iterator[subprocess.Popen[bytes]]:
+def served(command: Command, what: str, file: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
     """A scheduler or a worker of Dask in a process of its own."""
     place = ["--scheduler-file", str(file), "--host", "127.0.0.1", "--no-dashboard"]
     whole = [sys.executable, "-m", "dask", what, *place, *arguments]
-    environment = {**os.environ, TOKEN: command.token, **variables}
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(whole, env=environment, cwd=command.suite.parent, **quiet) as process:  # type: ignore[call-overload]
+    environment, null = {**os.environ, TOKEN: command.token}, subprocess.DEVNULL
+    with subprocess.Popen(whole, env=environment, cwd=command.suite.parent, stdout=null, stderr=null) as process:
         try:
             yield process
         finally:
             process.kill()
+
+
+ROOT = Path(bench_mtl.__file__).parents[1]
+
+#: What stands for the programs, and how a line waits until the scheduler listens: a worker looks for it, a command does not.
+PREAMBLE = f"""
+set -e
+trap 'kill $(jobs -p); wait' EXIT
+bench-mtl() {{ {sys.executable} -m bench_mtl "$@"; }}
+dask() {{ exec {sys.executable} -m dask "$@"; }}
+"""
+WAIT = "until (echo > /dev/tcp/127.0.0.1/%d) 2> /dev/null; do sleep 0.1; done"
+
+
+def documented(command: Command, port: int) -> str:
+    """The lines of docs/cluster.md that start a cluster, for this machine, servers in the background."""
+    section = (ROOT / "docs" / "cluster.md").read_text().partition("## With workers of your own")[2].partition("\n## ")[0]
+    text = "".join(re.findall(r"```\n(.*?)```", section, re.DOTALL))
+    text = text.replace("10.0.0.1:8786", f"127.0.0.1:{port}").replace("10.0.0.1 --port 8786", f"127.0.0.1 --port {port}")
+    *lines, scheduler, worker, run = text.splitlines()
+    assert (scheduler.split()[:2], worker.split()[:2]) == (["dask", "scheduler"], ["dask", "worker"])
+    assert run.startswith("bench-mtl run synthetic ")
+    words = shlex.join(["bench-mtl", "run", str(command.suite), "--out", str(command.out), "--plugins", str(PLUGINS)])
+    return "\n".join([PREAMBLE, *lines, f"{scheduler} &", WAIT % port, f"{worker} &", run.replace("bench-mtl run synthetic", words)])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="no OpenSSL")
+def test_the_documented_commands_run_a_suite(tmp_path: Path) -> None:
+    solvers = ('name = "projected_gradient"', 'name = "accelerated_gradient"', 'name = "silent"', solver("faulty", "fault", "none"))
+    command = command_for(tmp_path / "cluster", suite_text(*solvers, limits="seconds = 20.0, iterations = 30"))
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), TOKEN: command.token}
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        words = ["bash", "-c", documented(command, int(free.getsockname()[1]))]
+
+    def addresses() -> list[tuple[str, int]]:
+        pids = with_variable(TOKEN, command.token)
+        return listening(each for each in psutil.process_iter() if each.pid in pids)
+
+    with subprocess.Popen(
+        words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment, cwd=command.suite.parent
+    ) as process:
+        assert await_that(lambda: len({port for _, port in addresses()}) >= 3, 30.0)  # of scheduler, worker and nanny
+        assert not [address for address in addresses() if answers_http(address)]  # which knows no key
+        stderr = process.communicate(timeout=120)[1]
+    assert process.returncode == 1, stderr  # of the solver that is silent
+    assert "1 of 4 runs failed (wrong, crashed or error); the report says why" in stderr.splitlines()
+    run_suite(tmp_path / "local", read_suite(str(command.suite)), traced=False)
+    assert comparable(command.out) == comparable(tmp_path / "local")
+    assert command.leaves_nothing()

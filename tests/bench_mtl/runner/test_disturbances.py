@@ -7,13 +7,12 @@ import math
 import os
 import subprocess
 import sys
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
-from runs import run_suite, solver, suite_of
+from runs import Executing, run_suite, solver, suite_of
 
-from bench_mtl.runner import Executor, Setting
+from bench_mtl.runner import Setting
 from bench_mtl.runner.disturbances import Surroundings
 from bench_mtl.runner.executors import processors
 
@@ -88,13 +87,12 @@ def test_where_the_system_does_not_tell_nothing_is_said(tmp_path: Path, stat: st
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="no counters")
-def test_a_program_beside_a_run_is_in_its_row(tmp_path: Path, shared: AbstractContextManager[Executor]) -> None:
+def test_a_program_beside_a_run_is_in_its_row(tmp_path: Path, shared: Executing) -> None:
     (place,) = processors(1, 1)
     code = f"import os\nos.sched_setaffinity(0, {place})\nprint(flush=True)\nwhile True: pass"
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as busy:
         try:
-            assert busy.stdout is not None
-            busy.stdout.readline()
+            busy.stdout.readline()  # type: ignore[union-attr]
             runs = run_suite(tmp_path, suite_of(solver("waits", "number", 1, pause=0.01), limits="seconds = 0.6"), executor=shared)
         finally:
             busy.kill()

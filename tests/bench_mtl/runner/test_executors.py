@@ -6,15 +6,14 @@ import gc
 import os
 import threading
 import time
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 import psutil
 import pytest
-from runs import PLUGINS, await_that, cases_of, comparable, run_suite, solver, started_here, suite_of
+from runs import PLUGINS, Executing, await_that, cases_of, comparable, run_suite, solver, started_here, suite_of
 
 from bench_mtl.results import Store
-from bench_mtl.runner import Executor, InlineExecutor, LocalExecutor, Setting, run_cases
+from bench_mtl.runner import InlineExecutor, LocalExecutor, Setting, run_cases
 
 BEHAVED = (
     'name = "projected_gradient"',
@@ -29,7 +28,7 @@ two_processors = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="on
 
 
 @two_processors
-def test_slots_and_isolation_do_not_change_rows(tmp_path: Path, shared: AbstractContextManager[Executor]) -> None:
+def test_slots_and_isolation_do_not_change_rows(tmp_path: Path, shared: Executing) -> None:
     suite = suite_of(*BEHAVED, limits="iterations = 30")
     run_suite(tmp_path / "one", suite, executor=shared)
     run_suite(tmp_path / "two", suite, executor=LocalExecutor(Setting(1, PLUGINS), slots=2))

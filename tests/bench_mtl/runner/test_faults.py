@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
-from runs import PLUGINS, TINY, cases_of, run_suite, runs_in, solver, some_plugins, suite_of
+from runs import PLUGINS, Executing, cases_of, problems, run_suite, solver, some_plugins, suite_of
 
 from bench_mtl.results import Store
-from bench_mtl.runner import Executor, InlineExecutor, Setting, run_cases
+from bench_mtl.runner import InlineExecutor, Setting, run_cases
 
 #: Where a solver raises what, and how its run ends.
 RAISED = {
@@ -22,7 +21,7 @@ RAISED = {
 
 
 @pytest.mark.parametrize("isolation", ["process", "inline"])
-def test_what_is_raised_is_a_row_wherever_that_is(tmp_path: Path, shared: AbstractContextManager[Executor], isolation: str) -> None:
+def test_what_is_raised_is_a_row_wherever_that_is(tmp_path: Path, shared: Executing, isolation: str) -> None:
     """What ends `bench-mtl solve` with exit code 3 is in a suite the fault of one case."""
     executor = shared if isolation == "process" else InlineExecutor(Setting(1, PLUGINS))
     tables = [solver("odd_raise", "kind", *kinds, where=where) for where, kinds in RAISED.items()]
@@ -143,16 +142,13 @@ def test_odd_words_and_counts_are_rows(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "results.sqlite").stat().st_size < 2**20, "endless words are cut"
 
 
-def test_problems_that_break_are_rows(tmp_path: Path, shared: AbstractContextManager[Executor]) -> None:
+def test_problems_that_break_are_rows(tmp_path: Path, shared: Executing) -> None:
     statuses = {
         "raises": "error", "exits": "error", "aborts": "crashed", "no_dimensions": "error", "nan": "error", "contradicts": "error",
         "dimensions": "verified", "notes": "verified", "none": "verified",
     }  # fmt: skip
-    problems = "".join(
-        TINY.replace('"box"', '"broken"').replace('"tiny"', f'"{fault}"').replace("bound = 0.5", f'fault = "{fault}"') for fault in statuses
-    )
-    run_suite(tmp_path, suite_of('name = "projected_gradient"', problems=problems), executor=shared)
-    runs = runs_in(tmp_path).set_index("problem_label")
+    suite = suite_of('name = "projected_gradient"', problems=problems("broken", "fault", *statuses))
+    runs = run_suite(tmp_path, suite, executor=shared).set_index("problem_label")
     assert runs["status"].to_dict() == statuses
     assert runs.loc["raises", "reason"] == "the problem cannot be built: RuntimeError: two lines of trouble"
     assert "signal 6" in runs.loc["aborts", "reason"]

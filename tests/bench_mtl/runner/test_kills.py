@@ -7,13 +7,13 @@ import os
 import shutil
 import signal
 import threading
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 from runs import (
     PLUGINS,
     TOKEN,
+    Executing,
     await_line,
     await_that,
     cases_of,
@@ -33,7 +33,7 @@ from runs import (
 from bench_mtl.engine.suite import Case
 from bench_mtl.engine.suite_file import read_suite
 from bench_mtl.results import FILE_NAME, Store
-from bench_mtl.runner import Executor, LocalExecutor, Setting, run_cases
+from bench_mtl.runner import LocalExecutor, Setting, run_cases
 
 STEPS = 12
 PAUSE = 0.1  # seconds before each step: enough of them to be killed in
@@ -72,7 +72,7 @@ def test_a_worker_that_is_killed_in_a_case_costs_that_only(tmp_path: Path, monke
         assert steps == list(range(STEPS + 1 if last else len(steps)))
 
 
-def test_a_killed_run_is_gone_on_with_to_the_same_results(tmp_path: Path, shared: AbstractContextManager[Executor]) -> None:
+def test_a_killed_run_is_gone_on_with_to_the_same_results(tmp_path: Path, shared: Executing) -> None:
     text = suite_text(
         'name = "projected_gradient"',
         solver("waits", "number", 0, 1, pause=0.02),
@@ -116,7 +116,8 @@ def test_a_case_that_kills_the_command_is_run_last_and_becomes_a_row(tmp_path: P
 
 def test_what_is_interrupted_has_not_died(tmp_path: Path) -> None:
     suite = suite_of('name = "projected_gradient"', 'name = "accelerated_gradient"')
-    cases = cases_of(suite)
+    cases, killed = cases_of(suite), tmp_path / "killed"
+    killed.mkdir()
     with Store.create(tmp_path, suite) as store:
         store.begin(cases[0].key)
         assert store.deaths() == {}
@@ -124,10 +125,7 @@ def test_what_is_interrupted_has_not_died(tmp_path: Path) -> None:
         assert store.deaths() == {}
         store.begin(cases[0].key)
         store.begin(cases[1].key)
-        shutil.copy(tmp_path / FILE_NAME, tmp_path / "killed.sqlite")
-        shutil.copy(f"{tmp_path / FILE_NAME}-wal", tmp_path / "killed.sqlite-wal")
-    (tmp_path / "other").mkdir()
-    for ending in ("", "-wal"):
-        shutil.move(f"{tmp_path / 'killed.sqlite'}{ending}", f"{tmp_path / 'other' / FILE_NAME}{ending}")
-    with Store.create(tmp_path / "other", suite) as store:
+        for ending in ("", "-wal"):
+            shutil.copy(f"{tmp_path / FILE_NAME}{ending}", killed)
+    with Store.create(killed, suite) as store:
         assert store.deaths() == {case.key: 1 for case in cases}

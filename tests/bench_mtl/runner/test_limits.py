@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 import psutil
 import pytest
-from runs import PLUGINS, TINY, lesser, run_suite, solver, some_plugins, suite_of
+from runs import PLUGINS, TINY, Executing, lesser, problems, run_suite, solver, some_plugins, suite_of
 
 from bench_mtl.engine.environment import thread_variables
 from bench_mtl.results import Store
-from bench_mtl.runner import Executor, LocalExecutor, Setting, watch
+from bench_mtl.runner import LocalExecutor, Setting, watch
 
 SOLVERS = '''
 import time
@@ -66,7 +65,7 @@ def plugins(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_no_phase_of_a_run_may_go_on_for_ever(tmp_path: Path, plugins: Path, slot: AbstractContextManager[Executor]) -> None:
+def test_no_phase_of_a_run_may_go_on_for_ever(tmp_path: Path, plugins: Path, slot: Executing) -> None:
     limits = "seconds = 0.4, off_clock_seconds = 0.4"
     hung = run_suite(tmp_path / "hung", suite_of(solver("hangs", "hangs", "build", "solve"), limits=limits), plugins, slot)
     assert set(hung["status"]) == {"timeout"}
@@ -89,9 +88,7 @@ def test_no_phase_of_a_run_may_go_on_for_ever(tmp_path: Path, plugins: Path, slo
     assert rows["status"].tolist() == ["timeout", "inaccurate"]
 
 
-def test_a_library_with_a_limit_of_its_own_hands_in_what_it_has(
-    tmp_path: Path, plugins: Path, slot: AbstractContextManager[Executor]
-) -> None:
+def test_a_library_with_a_limit_of_its_own_hands_in_what_it_has(tmp_path: Path, plugins: Path, slot: Executing) -> None:
     """Its limit begins after its set-up; one whose set-up takes more than half the limit is killed."""
     solvers = [f'name = "hangs"\noptions = {{ overruns = {share} }}' for share in (0.3, 30.0)]
     limits = "seconds = 2.0"
@@ -110,10 +107,10 @@ def test_a_library_with_a_limit_of_its_own_hands_in_what_it_has(
 
 @pytest.mark.parametrize("where", ["problem", "warm_up"])
 def test_preparation_may_not_go_on_for_ever(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plugins: Path, slot: AbstractContextManager[Executor], where: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plugins: Path, slot: Executing, where: str
 ) -> None:
-    problems = TINY.replace('"box"', '"broken"').replace("bound = 0.5", 'fault = "hangs"') if where == "problem" else TINY
-    suite = suite_of(solver("hangs", "hangs", "warm_up" if where == "warm_up" else "none"), problems=problems)
+    tables = problems("broken", "fault", "hangs") if where == "problem" else TINY
+    suite = suite_of(solver("hangs", "hangs", "warm_up" if where == "warm_up" else "none"), problems=tables)
     monkeypatch.setattr(watch, "PREPARATION_SECONDS", 0.3)
     runs = run_suite(tmp_path, suite, plugins, slot)
     assert runs["status"].tolist() == ["timeout"]

@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from runs import await_that, is_running, lesser, run_suite, solver, some_plugins, started_here, suite_of
+from runs import Executing, await_that, is_running, lesser, run_suite, solver, some_plugins, started_here, suite_of
 
 from bench_mtl.results import Store
-from bench_mtl.runner import Executor, InlineExecutor, Setting, child, watch
+from bench_mtl.runner import child, watch
 
 SOLVER = '''
 @dataclass(frozen=True)
@@ -178,7 +177,7 @@ def honest(number: int) -> str:
     return f'name = "projected_gradient"\noptions = {{ initial_lipschitz = {number + 1} }}\nlabel = "honest {number}"'
 
 
-def run(folder: Path, plugins: Path, slot: AbstractContextManager[Executor], deeds: Mapping[str, Any], limits: str) -> Any:
+def run(folder: Path, plugins: Path, slot: Executing, deeds: Mapping[str, Any], limits: str) -> Any:
     """The rows of these deeds, each of which has an honest run after it; nothing that they start goes on after their run."""
     tables = [honest(0)]
     for number, name in enumerate(deeds, 1):
@@ -246,14 +245,6 @@ def test_memory_limits_hold_over_all_that_a_run_has_started(tmp_path: Path, plug
     most = {"peak_memory_mib": 1024 * 1.1}
     peaks = lesser(filled, most, lambda late: run(tmp_path / "again", plugins, slot, {name: FILLS[name] for name in late}, limits))
     assert peaks["peak_memory_mib"].between(1024, 1024 * 1.1).all(), peaks.to_dict()
-
-
-def test_what_a_process_of_the_user_cannot_hold_is_held_by_its_rows_alone(tmp_path: Path, plugins: Path) -> None:
-    """Without a process of its own a run is judged where it is made: what Python sees is in its row."""
-    names = ["leaves", "interrupts", "yields_none", "yields_nan", "yields_a_shape", "counts_nan", "writes_to_its_input"]
-    suite = suite_of(*(f'name = "{name}"' for name in names), honest(0))
-    runs = run_suite(tmp_path, suite, plugins, InlineExecutor(Setting(1, plugins)))
-    assert runs["status"].tolist() == ["error"] * len(names) + ["verified"]
 
 
 #: Starts a thread in a worker that imports it.

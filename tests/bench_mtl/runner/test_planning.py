@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from plugin_text import iterative
+from runs import HINGE, solver, suite_text
 
 from bench_mtl import cli
 from bench_mtl.core.errors import InputError
@@ -16,44 +18,7 @@ from bench_mtl.engine.suite import expand
 from bench_mtl.engine.suite_file import read_suite
 from bench_mtl.runner.planning import listed_entries, planned_cases
 
-SOLVER = '''
-import os, signal, sys, time
-from dataclasses import dataclass
-from bench_mtl.core.types import Iterate
-from bench_mtl.model.protocols import IterativeSolver
-
-{at_import}
-
-@dataclass(frozen=True)
-class Mine(IterativeSolver):
-    """Stands still."""
-    size: float = 1.0
-    name = "mine"
-    requires = frozenset()
-
-    @property
-    def label(self):
-        {label}
-
-    def steps(self, problem, start=None):
-        yield Iterate(problem.zero())
-'''
-
-SUITE = """
-limits = { iterations = 1 }
-
-[[problems]]
-name = "l1inf_hinge"
-data = { name = "synthetic_l1inf", tasks = 2, features = 4, examples = 5 }
-parameters = { radius = 1.0 }
-
-[[solvers]]
-name = "mine"
-grid = { size = [1.0, 2.0] }
-
-[[solvers]]
-name = "conic"
-"""
+SUITE = suite_text(solver("mine", "size", 1.0, 2.0), 'name = "conic"', problems=HINGE)
 
 HONEST = "return f'mine {self.size:g}'"
 
@@ -66,8 +31,9 @@ def suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def write(folder: Path, at_import: str = "", label: str = HONEST) -> Path:
-    (folder / "solvers").mkdir(parents=True, exist_ok=True)
-    (folder / "solvers" / "mine.py").write_text(SOLVER.format(at_import=at_import, label=label))
+    (folder / "solvers").mkdir(parents=True)
+    more = f"size: float = 1.0\n\n@property\ndef label(self):\n    {label}"
+    (folder / "solvers" / "mine.py").write_text(iterative("mine", "yield Iterate(problem.zero())", more=more, at_import=at_import))
     return folder
 
 

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
-from contextlib import AbstractContextManager, closing
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from runs import PLUGINS, TINY, run_suite, solver, suite_of
+from runs import HINGE, PLUGINS, TINY, Executing, run_suite, solver, suite_of
 
 from bench_mtl.core.types import Proof
 from bench_mtl.results import FILE_NAME, Store
 from bench_mtl.results.digests import seal
 from bench_mtl.results.merge import merge
 from bench_mtl.results.stored_proofs import proof_rows, read_proof
-from bench_mtl.runner import Executor, Setting
+from bench_mtl.runner import Setting
 from bench_mtl.runner.recertify import Recertified, Standing, recertify
 
-HINGE = TINY.replace('"box"', '"l1inf_hinge"').replace('"tiny"', '"hinge"').replace("bound = 0.5", "radius = 1.0")
 SUITE = suite_of(
     'name = "projected_gradient"',
     'name = "accelerated_gradient"',
@@ -32,7 +31,7 @@ SUITE = suite_of(
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory, shared: AbstractContextManager[Executor]) -> Path:
+def ran(tmp_path_factory: pytest.TempPathFactory, shared: Executing) -> Path:
     folder = tmp_path_factory.mktemp("ran")
     run_suite(folder, SUITE, executor=shared)
     return folder

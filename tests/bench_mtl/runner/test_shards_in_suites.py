@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from plugin_text import iterative
 from runs import PLUGINS, await_that, cases_of, started_here, suite_of
 
 from bench_mtl.core.shards import Shards
@@ -23,22 +24,11 @@ pytest.importorskip("distributed", reason="Dask is not installed")
 EXAMPLES, D, M, SHARDS = 40, 6, 2, 3
 
 #: A solver of shards that stays in its second step for ever.
-STUCK = """
-import time
-from bench_mtl import Capability, Iterate, IterativeSolver
-
-
-class Stuck(IterativeSolver):
-    name = "stuck"
-    requires = frozenset({Capability.SMOOTH, Capability.PROX})
-    takes_shards = True
-
-    def steps(self, problem, start):
-        point = problem.start_point() if start is None else start
-        problem.value_and_gradient(point)
-        yield Iterate(point, None, 1, 1.0)
-        time.sleep(3600.0)
-"""
+STUCK = iterative(
+    "stuck",
+    "point = problem.start_point()\nproblem.value_and_gradient(point)\nyield Iterate(point, None, 1, 1.0)\ntime.sleep(3600.0)",
+    more="requires = frozenset({Capability.SMOOTH, Capability.PROX})\ntakes_shards = True",
+)
 
 
 @pytest.fixture(scope="module")

@@ -63,8 +63,7 @@ def test_a_worker_that_dies_between_two_cases_costs_none(monkeypatch: pytest.Mon
     slot = Slot(Setting(1, PLUGINS))
     try:
         assert slot.run(first).record.status is Status.INACCURATE
-        assert slot._worker is not None
-        pid = slot._worker._process.pid
+        pid = slot._worker._process.pid  # type: ignore[union-attr]
         if not noticed:
             monkeypatch.setattr(process.Worker, "is_alive", property(lambda worker: worker._process.returncode is None))
         os.kill(pid, signal.SIGKILL)
@@ -97,24 +96,6 @@ def test_a_record_that_comes_as_a_limit_is_noticed_counts_and_does_not_harm_the_
     assert noticed[0]
     assert (outcome.record.status, outcome.record.samples[-1].step) == (Status.INACCURATE, 5)
     assert following.record.status is Status.INACCURATE, following.record.reason
-
-
-def test_a_warm_up_that_fails_is_remembered_only_where_runs_are_made_ready(monkeypatch: pytest.MonkeyPatch) -> None:
-    (case,), tried = cases_of(suite_of('name = "projected_gradient"')), list[Any]()
-
-    def fails(solver: Any) -> None:
-        tried.append(solver)
-        raise RuntimeError("no")
-
-    registry = load_registry(PLUGINS)
-    runner = CaseRunner(registry, None)
-    monkeypatch.setattr(registry.solvers["projected_gradient"], "warm_up", fails)
-    for number in (1, 2):
-        assert runner.run(case, lambda _: None).record.reason == "warm-up failed: RuntimeError: no"
-        assert len(tried) == number
-    runner.make_ready(case, None)
-    assert runner.run(case, lambda _: None).record.reason == "warm-up failed: RuntimeError: no"
-    assert len(tried) == 3
 
 
 def test_an_interrupt_of_what_is_made_ready_is_none_of_its_mistakes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,23 +15,11 @@ LIMITS = Limits(seconds=None, wall_seconds=60.0, memory_gib=1.0)
 
 @dataclass(frozen=True)
 class ToyJob:
-    """Does what its name says."""
+    """Does what its name says. It has no key nor title, which are for those who store what it finds."""
 
     what: str
     limits: Limits = LIMITS
     threads: int = 1
-
-    @property
-    def key(self) -> str:
-        return self.what
-
-    @property
-    def title(self) -> str:
-        return self.what
-
-    @property
-    def labels(self) -> tuple[str, str]:
-        return "toy", self.what
 
     def compute(self, data_dir: Path | None) -> Found:
         if self.what == "raises":

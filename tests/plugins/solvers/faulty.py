@@ -39,14 +39,8 @@ class Faulty(IterativeSolver):
             raise RuntimeError("two lines\nof trouble")
         if self.fault == "nan":
             yield Iterate(np.full(problem.point_shape, np.nan), None, 3)
-        if self.fault == "shape":
-            yield Iterate(np.zeros(7), None, 3)
-        if self.fault == "type":
-            yield "not an iterate"  # type: ignore[misc]
         if self.fault == "far":
             yield Iterate(np.full(problem.point_shape, 1e9), None, 3)
-        if self.fault == "writes":
-            getattr(problem, "fit", problem).weights[...] = 0.0  # type: ignore[attr-defined]
         if self.fault == "sleeps":
             time.sleep(60.0)
         if self.fault == "aborts":
