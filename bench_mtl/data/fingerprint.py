@@ -57,10 +57,11 @@ class Watch:
         self._digests: dict[Path, str] = {}
         for spec in {json.dumps(spec, sort_keys=True, default=str): spec for spec in specs}.values():
             try:
-                function, paths = resolved(available(spec, data_dir)[0], data_dir)
+                there = available(spec, data_dir)[0]
+                function, paths = resolved(there, data_dir)
             except InputError:  # as problems in memory have none, and what cannot be read has rows that say so
                 continue
-            self._digests |= {path: _file_digest(path) for path in _files(function, spec, paths)}
+            self._digests |= {path: _file_digest(path) for path in _files(function, there, paths)}
             for path, written in shard_files(paths[0]).items() if function is read_shards else ():
                 self._digests[path] = _file_digest(path)
                 if self._digests[path] != written:

@@ -172,12 +172,12 @@ def identified(cases: Iterable[Case], data_dir: Path | None) -> list[Case]:
 
     Raises InputError where a data file is missing or cannot be read.
     """
-    known: dict[str, Instance] = {}
+    fingerprints: dict[str, str] = {}  # by keys, which labels are not part of
 
     def of(instance: Instance) -> Instance:
-        if instance.key not in known:
-            known[instance.key] = replace(instance, fingerprint=instance.fingerprint_here(data_dir))
-        return known[instance.key]
+        if instance.key not in fingerprints:
+            fingerprints[instance.key] = instance.fingerprint_here(data_dir)
+        return replace(instance, fingerprint=fingerprints[instance.key])
 
     return [replace(case, instance=of(case.instance)) for case in cases]
 

@@ -249,7 +249,8 @@ def _targets(arrays: Arrays, n: int, size: int | None) -> _Part:
     starts = range(0, n, count)
     if name == "y" and "task" not in arrays:
         classes = np.unique(np.concatenate([np.unique(values[start : start + count]) for start in starts] or [values]))
-        if {int(value) for value in classes[:3]} not in ({0, 1}, {-1, 1}):  # else they are labels, of one task
+        first = {int(value) for value in classes[:3]}
+        if not (first <= {0, 1} or first <= {-1, 1}):  # else they are labels, of one task
             note = f"The {len(classes)} classes of y became one-against-all tasks."
             shape, most = (n, len(classes)), rows_of(size, len(classes))
             return _Part(shape, lambda rows: np.where(columns[_span(rows)] == classes, 1.0, -1.0), most, (note,))

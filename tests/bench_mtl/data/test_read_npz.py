@@ -50,6 +50,8 @@ READ: list[tuple[dict[str, Any], dict[str, Any], Any, Any, tuple[str, ...]]] = [
     ({"X": X, "y": CLASSES}, {}, X, AGAINST_ALL, (THREE,)),
     ({"X": X, "y": CLASSES, **SPLIT}, {"split": "test"}, X[[5, 1]], AGAINST_ALL[[5, 1]], (THREE, TEST_ROWS)),
     ({"X": X, "y": Y[:, 0]}, {}, X, SIGNS[:, :1], CONVERTED),
+    ({"X": X, "y": np.zeros(6, dtype=int)}, {}, X, -np.ones((6, 1)), CONVERTED),
+    ({"X": X, "y": np.full(6, -1)}, {}, X, -np.ones((6, 1)), ()),
     ({"X": X, "Y": Y[:, [2, 0, 1]]}, {"labels": 2}, X, SIGNS[:, [0, 1]], (*CONVERTED, "The 2 most frequent of 3 labels were retained.")),
 ]
 

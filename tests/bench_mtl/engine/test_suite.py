@@ -15,7 +15,7 @@ from bench_mtl.core.version import __version__
 from bench_mtl.engine import suite as suite_module
 from bench_mtl.engine import suite_file
 from bench_mtl.engine.registry import load_registry
-from bench_mtl.engine.suite import Case, Suite, expand
+from bench_mtl.engine.suite import Case, Suite, expand, identified
 from bench_mtl.engine.suite_file import parse_suite, read_suite, shipped_suites
 
 REGISTRY = load_registry()
@@ -134,6 +134,8 @@ def test_a_solver_can_have_repetitions_and_problems_of_its_own() -> None:
     assert len({case.key for case in cases}) == len(cases)
     second = PROBLEM.replace("[[problems]]", '[[problems]]\nlabel = "second"')
     assert [case.instance.label for case in cases_of(second + SMALL + 'problems = ["second"]\n')] == ["second"]
+    alike = cases_of(second + SMALL + 'problems = ["second"]\n\n[[solvers]]\nname = "scs"\nproblems = ["l1inf_hinge synthetic_l1inf"]\n')
+    assert [case.instance.label for case in identified(alike, None)] == ["second", "l1inf_hinge synthetic_l1inf"]
 
 
 def test_an_iterative_solver_is_run_to_every_target_by_itself_and_once_for_its_curve() -> None:
