@@ -16,8 +16,6 @@ TOOLS = Path(__file__).resolve().parents[2] / "docs" / "_mkdocs"
 
 def tool(name: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"site_{name}", TOOLS / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
     module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

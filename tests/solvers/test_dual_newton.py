@@ -41,9 +41,7 @@ UNITS = {"alike": np.ones(SHAPE[0]), "unlike": 10.0 ** np.linspace(-2.0, 2.0, SH
 
 def term_of(name: str, units: str, *, radius: float | None = None) -> Term:
     part = Penalty(NORMS[name], 0.4) if radius is None else Constraint(NORMS[name], radius)
-    found = terms_of(part, UNITS[units])
-    assert found is not None
-    return found[0]
+    return terms_of(part, UNITS[units])[0]
 
 
 def derivative(term: Term, U: Array, change: Array) -> Array:
@@ -133,7 +131,6 @@ def test_shards_take_some_ten_passes_and_few_columns(loss: str, monkeypatch: pyt
     plain, sharded = (L12GLM(each, penalty="0.3 max", loss=loss) for each in (data, in_shards(data)))
     last = list(DualNewton().steps(sharded))[-1]
     best = proven(plain, DualNewton(), 1e-10).best
-    assert best is not None
     assert sharded.certify(last).relative_gap < 1e-9
     assert sharded.objective(last.primal) == pytest.approx(best.primal)
     assert last.work <= len(asked) < 25
@@ -161,7 +158,6 @@ def test_systems_task_by_task_have_the_solution_of_the_dense_one(name: str, inte
     N[: face.size] = normals
     saddle = np.block([[K, N], [N.T, np.zeros((N.shape[1], N.shape[1]))]])
     assert N.shape[1] > 0
-    assert y is not None
     np.testing.assert_allclose(y, np.linalg.solve(saddle, np.append(rhs, np.zeros(N.shape[1])))[: len(rhs)], rtol=1e-9, atol=1e-11)
 
 

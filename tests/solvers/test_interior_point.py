@@ -49,7 +49,6 @@ def check_equations(eq: Equations, y: State, x: State) -> None:
     theta = eq.penalty if at.c is None else y.dual[at.c]
     wanted = [(u, y.mu - y.W), (v, y.mu + y.W), ((p + q).sum(axis=0), np.full(at.shape[1], theta))]
     if at.c is not None:
-        assert eq.radius is not None
         wanted.append((y.slack[[at.c]], np.array([eq.radius - y.mu.sum()])))
     design, b = eq.system.design, np.zeros(at.shape[0]) if y.b is None else y.b
 
@@ -62,8 +61,6 @@ def check_equations(eq: Equations, y: State, x: State) -> None:
         wanted.append((y.slack[at.r], eq.labels * predicted(W, b) + y.slack[at.xi] - 1.0))
         wanted.append((y.dual[at.r] + y.dual[at.xi], eq.weights))
     else:
-        assert isinstance(eq, FitEquations)
-        assert y.free is not None
         pull, before = y.free, np.zeros_like(b) if x.b is None else x.b
         slopes, bends = (design.stack(of(design.unstack(predicted(before_W, before)))) for of in (eq.fit.derivatives, eq.fit.curvatures))
         wanted.append((y.free, -slopes - bends * predicted(W - before_W, b - before)))
@@ -140,7 +137,6 @@ def test_a_fit_starts_inside_and_misses_the_derivatives_only(loss: str, paramete
     form = problem.form(LinearForm)
     eq = FitEquations(form)
     x = eq.start(np.swapaxes(problem.start_point(), -1, -2))
-    assert x is not None
     assert (x.slack > 0.0).all()
     assert (x.dual > 0.0).all()
     rest = eq.residuals(x)
@@ -158,7 +154,6 @@ def test_weighted_hinges_with_intercepts_start_with_balanced_duals() -> None:
     data = replace(data, weights=frozen(np.where(data.targets > 0.0, 100.0, 1.0)))
     eq = HingeEquations(L1InfHinge(data, intercept=True, radius=0.8).form(Hinges))
     x, design = eq.start(np.zeros((3, 12))), data.design
-    assert x is not None
     signed = eq.labels * x.dual[eq.layout.r]
     sums, sizes = (np.abs(design.task_sums(design.unstack(part))) for part in (signed, np.abs(signed)))
     assert (sums <= 1e-6 * sizes).all()
@@ -236,12 +231,10 @@ def test_a_compiled_step_is_that_of_all_equations(kind: str, has_entries: bool) 
     eq = FitEquations(problem.form(LinearForm))
     x = eq.start(np.swapaxes(problem.start_point(), -1, -2))
     for _ in range(6):
-        assert x is not None
         predictions = eq.system.design.unstack(eq.predictions(x))
         x = replace(x, free=eq.system.design.stack(-eq.fit.derivatives(predictions)))
         slow = advance(eq, x, eq.residuals(x), careful=False)
         x = eq.after(x, correctors=CORRECTORS, rule=RULE)
-        assert x is not None
         for one, other in ((x.W, slow.W), (x.mu, slow.mu), (x.slack, slow.slack), (x.dual, slow.dual), (x.free, slow.free)):
             np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-9)
 

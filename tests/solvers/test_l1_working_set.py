@@ -49,7 +49,6 @@ def test_a_face_is_minimised_and_left_where_a_sign_would_change() -> None:
     H, w, penalty = Z.T @ Z, rng.standard_normal(8), 3.0
     slopes = 20.0 * rng.standard_normal(8)
     new, is_lowest = face_minimiser(H, slopes, w, penalty, 20)
-    assert new is not None
     assert is_lowest
     assert np.all(new * w >= 0.0)
     assert float(0.5 * (new - w) @ H @ (new - w) - slopes @ (new - w)) < penalty * float((np.abs(w) - np.abs(new)).sum())

@@ -56,18 +56,13 @@ def data_of(shape: tuple[int, int], is_sparse: bool, *, tasks: int = 2, labels: 
     return TaskData.shared(X, Y)
 
 
-def penalty_of(problem: L1BallGLM | L1InfGLM) -> float:
-    assert problem.penalty is not None
-    return problem.penalty
-
-
 def objectives(shape: tuple[int, int], is_sparse: bool) -> dict[str, Make]:
     """Problems by name, each as a function of a factor of its penalty or radius."""
     real, own = data_of(shape, is_sparse), data_of(shape, is_sparse, per_task=True)
     labels, own_labels = data_of(shape, is_sparse, labels=True), data_of(shape, is_sparse, labels=True, per_task=True)
-    top = penalty_of(L1BallGLM(real, penalty="0.1 max"))
-    top_logistic = penalty_of(L1BallGLM(own_labels, loss="logistic", penalty="0.1 max"))
-    joint, joint_sum = (penalty_of(L1InfGLM(real, penalty="0.1 max", reduction=reduction)) for reduction in ("mean", "sum"))
+    top = L1BallGLM(real, penalty="0.1 max").penalty
+    top_logistic = L1BallGLM(own_labels, loss="logistic", penalty="0.1 max").penalty
+    joint, joint_sum = (L1InfGLM(real, penalty="0.1 max", reduction=reduction).penalty for reduction in ("mean", "sum"))
     weights = np.random.default_rng(3).uniform(0.5, 2.0, real.targets.shape)
     return {
         "lasso": lambda factor: L1BallGLM(real, penalty=factor * top),
@@ -106,13 +101,11 @@ def installed(solver: Peer) -> Peer:
 
 
 def answer_of(solver: Solver, problem: Problem, tolerance: float | None = None) -> Answer:
-    assert isinstance(solver, Peer)
     return solver.solve(solver.build(problem), solver.tolerances[-1] if tolerance is None else tolerance, None)
 
 
 def finished(answer: Answer) -> Iterate:
     """Return the answer with the dual point that its library does not offer."""
-    assert answer.iterate is not None
     return answer.iterate if answer.finish is None else answer.finish()
 
 
@@ -202,7 +195,6 @@ def test_a_fit_that_did_not_converge_says_so_and_claims_nothing(solver: Peer, sh
 )
 def test_what_does_not_fit_is_refused_in_a_sentence(problem: Problem, solver: Peer, reason: str) -> None:
     said = solver.incompatibility(problem)
-    assert said is not None
     assert reason in said
     assert said.startswith(solver.label)
 
@@ -236,7 +228,6 @@ def test_coefficients_of_a_support_vector_machine_have_the_gap_that_they_have(is
     (piece,) = Sklearn().build(problem).pieces
     w = Sklearn().fit(piece, tolerance).coefficients
     optimum = run(problem, DualCoordinateAscent(), tolerance=1e-11, limits=10.0).best
-    assert optimum is not None
     upper = problem.objective(w[:, None])
     certificate = problem.certify(Iterate(w[:, None], hinge_dual_of(piece, w)[:, None]))
     assert upper - certificate.dual <= 1.03 * (upper - optimum.dual) + 1e-12

@@ -60,7 +60,6 @@ def test_steps_are_those_of_a_loop_over_examples(name: str, batch: int, projecti
             seen, hit = sum(visits[t][k] for t in range(first, T + 1))
             share = np.where(seen > 0, hit / np.maximum(seen, 1.0), hit.sum() / seen.sum())
             labels = LAYOUTS[name].task(k)[1]
-            assert iterate.dual is not None
             assert np.allclose(problem.design.task_outputs(iterate.dual, k), labels * share / len(labels))
         assert iterate.work == pytest.approx(T * 3 * batch / problem.design.n_examples)
 

@@ -90,7 +90,6 @@ def test_the_checks_of_scikit_learn_pass(name: str) -> None:
 @every_estimator
 def test_help_lists_every_parameter_the_models_own_first(estimator: Any) -> None:
     section = re.search(r"Parameters\n-+\n(.*?)(?=\n\w[^\n]*\n-+\n|\Z)", inspect.getdoc(estimator) or "", re.DOTALL)
-    assert section is not None
     headings = [line for line in section[1].splitlines() if line and not line.startswith(" ")]
     assert sorted(name for line in headings for name in line.split(" : ")[0].split(", ")) == sorted(estimator().get_params())
     with pytest.raises(TypeError, match=rf"^{estimator.__name__}\.__init__\(\) got an unexpected keyword argument 'gamma'"):

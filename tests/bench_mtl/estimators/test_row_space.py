@@ -44,7 +44,6 @@ PROBLEMS: tuple[tuple[Any, dict[str, float]], ...] = (
 def test_certificates_are_those_of_the_full_problem(name: str, squares: bool) -> None:
     """At any coordinates and any dual point: so every gap that is proven of the reduced problem is one of the full problem."""
     space = RowSpace.of(WIDE[name], squares=squares)
-    assert space is not None
     for problem, parameters in PROBLEMS:
         full, reduced = problem(WIDE[name], **parameters), problem(space.data, **parameters)
         A, r = 0.1 * RNG.standard_normal(reduced.point_shape), RNG.standard_normal(reduced.dual_shape)

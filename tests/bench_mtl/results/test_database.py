@@ -139,7 +139,6 @@ def test_what_is_somebody_elses_is_left_alone(tmp_path: Path) -> None:
 
 def test_the_sql_of_the_documents_gives_what_reports_say() -> None:
     query = re.search(r'^sqlite3 results.sqlite "(.*)"$', (ROOT / "docs" / "results.md").read_text(encoding="utf-8"), re.MULTILINE)
-    assert query is not None
     folder = ROOT / "reports" / "quick"
     with closing(sqlite3.connect(f"file:{folder / FILE_NAME}?mode=ro", uri=True)) as connection:
         rows = connection.execute(query[1]).fetchall()

@@ -56,9 +56,7 @@ def optimum(text: str, folder: Path) -> Fraction:
     subprocess.run(command, capture_output=True, timeout=300, check=False)
     answer = (folder / "answer.txt").read_text()
     assert "status OPTIMAL" in answer
-    found = re.search(r"Value = (\S+)", answer)
-    assert found is not None
-    return Fraction(found[1])
+    return Fraction(re.search(r"Value = (\S+)", answer)[1])
 
 
 def instance(kind: str, form: str, rng: np.random.Generator) -> tuple[Array, Array, dict[str, Any]]:
