@@ -42,12 +42,7 @@ VARIANTS: dict[str, list[tuple[dict[str, object], float]]] = {
     "consensus_admm": [({}, 1e-6), ({"blocks": 5, "workers": 2}, 1e-4)],
     "pdhg": [({}, 1e-8), ({"variant": "average"}, 1e-6), ({"step_rule": "norm"}, 1e-6)],
     "partial_minimisation": [({}, 1e-9)],
-    "frank_wolfe_smooth": [
-        ({}, 1e-7),
-        ({"variant": "away"}, 1e-7),
-        ({"variant": "plain"}, 1e-2),
-        ({"step_rule": "backtracking"}, 1e-7),
-    ],
+    "frank_wolfe_smooth": [({}, 1e-7), ({"variant": "away"}, 1e-7), ({"variant": "plain"}, 1e-2), ({"step_rule": "backtracking"}, 1e-7)],
     "projected_gradient": [
         ({}, 1e-4),
         ({"step_rule": "line_search", "initial_lipschitz": 0.01}, 1e-4),

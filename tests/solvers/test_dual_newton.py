@@ -85,8 +85,7 @@ def raw_data(examples: int, features: int, *, labels: bool) -> TaskData:
 
 
 @pytest.mark.parametrize(
-    ("kind", "bound"),
-    [*((kind, {"penalty": "1e-2 max"}) for kind in (L1BallGLM, L1InfGLM, L12GLM)), (L12GLM, {"radius": 10.0})],
+    ("kind", "bound"), [*((kind, {"penalty": "1e-2 max"}) for kind in (L1BallGLM, L1InfGLM, L12GLM)), (L12GLM, {"radius": 10.0})]
 )
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_features_of_any_size_are_no_matter_to_first_order_steps_in_scaled_ones(kind: type[Problem], bound: Any, loss: str) -> None:

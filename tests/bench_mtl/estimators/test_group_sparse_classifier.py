@@ -230,8 +230,7 @@ def test_bad_data_are_refused_by_name() -> None:
 
 
 @pytest.mark.parametrize(
-    "parameters",
-    [{"max_iter": 2}, {"max_seconds": 1e-4}, {"candidates": "drawn", "max_iter": 1}, {"penalty": 0.0, "max_iter": 30}],
+    "parameters", [{"max_iter": 2}, {"max_seconds": 1e-4}, {"candidates": "drawn", "max_iter": 1}, {"penalty": 0.0, "max_iter": 30}]
 )
 def test_limits_end_a_fit_with_a_warning_and_a_true_gap(parameters: dict[str, Any]) -> None:
     model = GroupSparseBoostingClassifier(tol=1e-9, solver="accelerated_gradient", random_state=0, **parameters)

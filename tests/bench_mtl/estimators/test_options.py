@@ -36,10 +36,7 @@ def huber(r: np.ndarray, delta: float) -> np.ndarray:
         (public.L12Regressor(penalty=2.0, reduction="sum"), lambda m: 2.0 * np.linalg.norm(m.coef_, axis=0).sum()),
         (public.OneNormRegressor(2.0), lambda m: 2.0 * np.abs(m.coef_).sum()),
         (public.TraceNormRegressor(penalty=2.0), lambda m: 2.0 * np.linalg.norm(m.coef_, "nuc")),
-        (
-            public.DirtyRegressor(0.1, 0.05),
-            lambda m: 0.1 * np.abs(m.shared_coef_).max(axis=0).sum() + 0.05 * np.abs(m.own_coef_).sum(),
-        ),
+        (public.DirtyRegressor(0.1, 0.05), lambda m: 0.1 * np.abs(m.shared_coef_).max(axis=0).sum() + 0.05 * np.abs(m.own_coef_).sum()),
         (public.SparseLowRankRegressor(1.0, 3.0), lambda m: np.abs(m.sparse_coef_).sum()),
     ],
     ids=lambda part: type(part).__name__,
