@@ -31,7 +31,8 @@ from bench_mtl.solvers.interior_point import InteriorPoint
 from bench_mtl.solvers.relationships import AlternatingRelationships
 from bench_mtl.solvers.working_set import WorkingSet
 
-ONE = np.ones((4, 1))
+ONE, RNG = np.ones((4, 1)), np.random.default_rng(0)
+WITH_ZEROS = TaskData.shared(RNG.standard_normal((20, 4)) * [1.0, 0.0, 1.0, 1.0], RNG.standard_normal((20, 1)))
 
 
 @pytest.mark.parametrize(
@@ -40,6 +41,8 @@ ONE = np.ones((4, 1))
         (L1BallGLM(TaskData.shared(ONE, ONE), penalty=0.1), 1.0),  # which leaves no residual
         (L1BallGLM(TaskData.shared(ONE, ONE), penalty=0.1, nonneg=True), 5.0),
         (L1BallGLM(TaskData.shared(ONE, -ONE), radius=10.0, nonneg=True), 5.0),
+        (L1BallGLM(WITH_ZEROS, penalty=0.1), 0.3),  # of a column of zeros
+        (L1BallGLM(WITH_ZEROS, radius=1.5), 0.3),
     ],
 )  # fmt: skip
 def test_a_start_where_nothing_rises_is_left(problem: Problem, start: float) -> None:
@@ -101,18 +104,6 @@ def test_relationships_without_coupling_may_lose_rank() -> None:
     rng = np.random.default_rng(0)
     problem = TaskRelationships(TaskData.shared(rng.standard_normal((10, 2)), rng.standard_normal((10, 3))), ridge=0.1, coupling=0.0)
     assert all(np.isfinite(iterate.primal).all() for iterate in islice(AlternatingRelationships().steps(problem), 4))
-
-
-def with_a_column_of_zeros(m: int = 1) -> TaskData:
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((20, 4)) * [1.0, 0.0, 1.0, 1.0]
-    return TaskData.shared(X, rng.standard_normal((20, m)))
-
-
-@pytest.mark.parametrize("limit", [{"penalty": 0.1}, {"radius": 1.5}])
-def test_a_start_with_a_coefficient_of_a_column_of_zeros_is_left(limit: dict[str, float]) -> None:
-    record = run(L1BallGLM(with_a_column_of_zeros(), **limit), "l1_working_set", start=np.full((4, 1), 0.3), limits=10.0)
-    assert record.status is Status.VERIFIED, record.reason
 
 
 #: Where W = 0 is optimal with the best intercept, and residuals prove less than the dual point at zero does.

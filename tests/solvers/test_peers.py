@@ -113,11 +113,16 @@ def gap_of(problem: Problem, answer: Answer) -> float:
     return problem.certify(finished(answer)).relative_gap
 
 
-@pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])
-@pytest.mark.parametrize("shape", [(30, 12), (15, 40)], ids=["n>d", "n<d"])
-@pytest.mark.parametrize(
+#: Skglm compiles for half a minute.
+every_peer = pytest.mark.parametrize(
     "solver", [pytest.param(peer, id=peer.label, marks=pytest.mark.slow if peer.name == "peer_skglm" else []) for peer in PEERS]
-)  # which compiles for half a minute
+)
+dense_and_sparse = pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])
+
+
+@dense_and_sparse
+@pytest.mark.parametrize("shape", [(30, 12), (15, 40)], ids=["n>d", "n<d"])
+@every_peer
 def test_the_objective_is_ours_to_the_last_factor(solver: Peer, shape: tuple[int, int], is_sparse: bool) -> None:
     """The answer at a tight tolerance is proven to solve our problem, and one with a factor of 1.01 in it is seen not to."""
     always, dense = TAKEN[installed(solver).label]
@@ -131,7 +136,7 @@ def test_the_objective_is_ours_to_the_last_factor(solver: Peer, shape: tuple[int
             assert gap_of(problem, answer_of(solver, make(1.01), 1e-9)) > BAR, name
 
 
-@pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])
+@dense_and_sparse
 @pytest.mark.parametrize(
     ("solver", "squared", "logistic"), [(Sklearn(), "columns", "rows"), (Celer(), "columns", "rows"), (Cyanure(), "rows", "rows")]
 )
@@ -143,10 +148,8 @@ def test_data_are_laid_out_as_the_library_takes_them(solver: Peer, squared: str,
         assert orders[order][is_sparse] == (X.format if is_sparse else "C" if X.flags.c_contiguous else "F"), name
 
 
-@pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])
-@pytest.mark.parametrize(
-    "solver", [pytest.param(peer, id=peer.label, marks=pytest.mark.slow if peer.name == "peer_skglm" else []) for peer in PEERS]
-)
+@dense_and_sparse
+@every_peer
 def test_a_tiny_piece_of_every_kind_is_fitted_beforehand(solver: Peer, is_sparse: bool) -> None:
     always, dense = TAKEN[installed(solver).label]
     makers = objectives((30, 12), is_sparse)

@@ -75,20 +75,11 @@ def wide(loss: str = "logistic", **parameters: Any) -> L1BallGLM:
 
 
 WIDE = [
-    wide(radius=5.0),
-    wide(radius=5.0, balls="all"),
-    wide(radius=5.0, nonneg=True),
-    wide(radius=0.0),
-    wide(radius=1e6),
-    wide(penalty=0.02),
-    wide(penalty=0.0),
-    wide(penalty=1e3),
-    wide("squared", radius=1.0),
-    wide("squared", penalty=1.0, nonneg=True),
-    wide("multiclass", radius=5.0),
-    wide("multiclass", radius=5.0, balls="all", nonneg=True),
-    wide("multiclass", penalty=0.01),
-]
+    wide(radius=5.0), wide(radius=5.0, balls="all"), wide(radius=5.0, nonneg=True), wide(radius=0.0), wide(radius=1e6),
+    wide(penalty=0.02), wide(penalty=0.0), wide(penalty=1e3),
+    wide("squared", radius=1.0), wide("squared", penalty=1.0, nonneg=True),
+    wide("multiclass", radius=5.0), wide("multiclass", radius=5.0, balls="all", nonneg=True), wide("multiclass", penalty=0.01),
+]  # fmt: skip
 
 
 def last(solver: IterativeSolver, problem: Problem, iterates: int = 60) -> Any:
