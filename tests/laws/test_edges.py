@@ -40,15 +40,9 @@ ODD: dict[str, Callable[[Array], Array]] = {
 
 #: What else may be odd: of the tasks, the targets and the bound.
 OTHERS = (
-    "one task",
-    "own examples",
-    "one target",
-    "sparse",
-    "radius 0",
-    "radius that does not bind",
-    "penalty that leaves nothing",
-    "weak penalty",
-)
+    "one task", "own examples", "one target", "sparse",
+    "radius 0", "radius that does not bind", "penalty that leaves nothing", "weak penalty",
+)  # fmt: skip
 EDGES = (*ODD, *OTHERS)
 
 #: Problems with the kind of their targets and a bound, which is a radius in units of the data, or a share of the largest penalty.

@@ -239,13 +239,5 @@ def test_the_chosen_instances_cover_all_pairs_of_properties() -> None:
     assert without_options(possible) == without_options(held)
 
 
-def test_a_covering_is_smaller_than_what_it_covers() -> None:
-    """Of three storages under three losses three cases hold all with every problem, since any two of their values may meet."""
-    cases = [Case("problem", "solver", "solver", 0, storage, "penalised", loss) for storage in "abc" for loss in "xyz"]
-    found = covering(cases)
-    assert len(found) == 3
-    assert {pair for case in found for pair in case.pairs} == {pair for case in cases for pair in case.pairs}
-
-
 def test_every_solver_that_is_installed_fits_something() -> None:
     assert {duo.solver.name for duo in duos()} == {name for name in REGISTRY.solvers if REGISTRY.solver(name).version != "not installed"}

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_pairs import REGISTRY, chosen, duos
+from test_pairs import chosen, duos
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Iterate
@@ -170,7 +170,3 @@ class _Miscounting(ProjectedGradient):
 def test_the_checks_find_states_that_do_not_go_on(solver: IterativeSolver, words: str) -> None:
     with pytest.raises(AssertionError, match=words):
         check_iterates(SPLIT, solver)
-
-
-def test_those_without_states_are_known() -> None:
-    assert {name for name, kind in REGISTRY.solvers.items() if issubclass(kind, IterativeSolver)} >= STATELESS

@@ -29,8 +29,7 @@ X = RNG.standard_normal((20, 5))
 SCORES = X @ RNG.standard_normal((5, 3)) + 0.5 * RNG.standard_normal((20, 3))
 TARGETS = {
     "squared": SCORES,
-    "logistic": np.where(SCORES > 0.0, 1.0, -1.0),
-    "hinge": np.where(SCORES > 0.0, 1.0, -1.0),
+    **dict.fromkeys(("logistic", "hinge"), np.where(SCORES > 0.0, 1.0, -1.0)),
     "multiclass": np.where(np.arange(3) == SCORES.argmax(axis=1)[:, None], 1.0, -1.0),
 }
 

@@ -1,4 +1,4 @@
-"""The sets of single problems: the trace ball and its oracle; and a model that a solver reads wrongly."""
+"""The sets of single problems: the trace ball; and a model that a solver reads wrongly."""
 
 from __future__ import annotations
 
@@ -28,11 +28,6 @@ def test_leading_pairs_attain_the_spectral_norm(seed: int, d: int, m: int, scale
     u, v = leading_pair(scale * A)
     assert (np.linalg.norm(u), np.linalg.norm(v)) == (pytest.approx(1.0), pytest.approx(1.0))
     assert u @ A @ v == pytest.approx(np.linalg.norm(A, ord=2), rel=1e-12)
-
-
-def test_the_oracle_of_a_zero_direction_is_on_the_trace_ball() -> None:
-    problem = TraceNormGLM(TaskData.shared(np.eye(2), np.eye(2)), radius=2.0)
-    assert np.linalg.norm(problem.lmo(np.zeros((2, 2))), ord="nuc") == pytest.approx(2.0)
 
 
 @pytest.mark.parametrize("parameters", [{"radius": 1.5}, {"penalty": 0.4}])

@@ -86,12 +86,6 @@ def test_intercepts_are_the_best_ones_task_by_task(name: str, design: Any) -> No
     assert lower <= total <= upper * (1 + 1e-12)
 
 
-def test_a_task_with_one_label_has_no_loss_left() -> None:
-    for name in ("logistic", "hinge"):
-        fit = LinearFit(SHARED, np.ones((12, 4)), LOSSES[name], example_weights(SHARED, "sum"), intercept=True)
-        assert 0.0 <= fit.value(rng.standard_normal((12, 4))) < 1e-14
-
-
 def test_active_hinges_are_balanced_and_a_subgradient_even_at_ties() -> None:
     X = np.repeat(rng.standard_normal((4, 2)), 3, axis=0)
     design = SharedDesign(X, 2)
