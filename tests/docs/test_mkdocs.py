@@ -209,18 +209,6 @@ def site(folder: Path, body: str, css: str = "") -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "body",
-    [
-        '<a href="https://example.org/">a</a> <code>[a](b.md)</code>',
-        '<a href="other.html#here">a</a> <a href="other.html">b</a> <a href="#c" id="c">c</a>',
-        '<script src="site.css"></script> <img src="data:image/png;base64,AAAA">',
-    ],
-)
-def test_a_site_that_needs_no_network_has_no_fault(body: str, tmp_path: Path) -> None:
-    assert site(tmp_path, body, "a { background: url(site.css) }") == []
-
-
-@pytest.mark.parametrize(
     ("body", "css", "fault"),
     [
         ('<script src="https://example.org/a.js"></script>', "", "index.html: fetches https://example.org/a.js, which is on the network"),
