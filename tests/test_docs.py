@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bench_mtl import InputError, compare
 from bench_mtl.cli import cli
-from bench_mtl.comparing import compare
-from bench_mtl.core.errors import InputError
 from bench_mtl.core.rounding import Interval
 from bench_mtl.engine.driver import describe, run
 from bench_mtl.engine.places import place_text, places_of, traceback_lines

@@ -19,9 +19,8 @@ from cvxpy.transforms.partial_optimize import partial_optimize
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench_mtl.core.errors import InputError
+from bench_mtl import InputError, certify
 from bench_mtl.core.rounding import Interval
-from bench_mtl.enclosures import certify
 from bench_mtl.enclosures.cones import Cone
 from bench_mtl.enclosures.linear import Equations, image, independent_rows, least_eigenvalue, least_products
 from bench_mtl.enclosures.programme import Chain

@@ -11,11 +11,8 @@ import pytest
 import scipy.sparse as sp
 from test_pairs import SLOW_PAIRS, VARIANTS
 
+from bench_mtl import Problem, TaskData, load_registry, run
 from bench_mtl.core.types import PEER_PREFIX, Array, Limits, Status, Tolerance
-from bench_mtl.data import TaskData
-from bench_mtl.engine.driver import run
-from bench_mtl.engine.registry import load_registry
-from bench_mtl.model.protocols import Problem
 from bench_mtl.validation.conformance import PAIR_TARGET
 
 pytestmark = pytest.mark.numerics

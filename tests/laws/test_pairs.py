@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 from covering import PAIRED, Case, Pair, covering, traits_of_instances
 
-from bench_mtl.engine.registry import load_registry
-from bench_mtl.model.protocols import Capability, IterativeSolver, Problem, Solver
+from bench_mtl import Capability, IterativeSolver, Problem, Solver, load_registry
 from bench_mtl.validation.conformance import PAIR_TARGET, check_pair, check_run
 from bench_mtl.validation.tiny_instances import all_instances
 

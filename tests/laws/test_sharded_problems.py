@@ -13,17 +13,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from bench_mtl import Capability, Iterate, Limits, Problem, TaskData, load_registry, run
 from bench_mtl.core.designs import dense
 from bench_mtl.core.rounding import Interval, compensated
 from bench_mtl.core.sharded_design import ShardedDesign
 from bench_mtl.core.shards import Shards
-from bench_mtl.core.types import Iterate, Limits
-from bench_mtl.data import TaskData
-from bench_mtl.engine.driver import run
-from bench_mtl.engine.registry import load_registry
-from bench_mtl.model.protocols import Capability, Problem
-from bench_mtl.problems.l1inf_glm import L1InfGLM
-from bench_mtl.problems.l1inf_hinge import L1InfHinge
+from bench_mtl.problems import L1InfGLM, L1InfHinge
 from bench_mtl.solvers.adaptive_sample_size import _smoothing_of
 from bench_mtl.validation.tiny_instances import in_memory, in_shards, sharded_instances
 

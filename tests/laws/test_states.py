@@ -10,13 +10,10 @@ import numpy as np
 import pytest
 from test_pairs import chosen, duos
 
-from bench_mtl.core.errors import InputError
-from bench_mtl.core.types import Iterate
-from bench_mtl.model.protocols import IterativeSolver, Problem
+from bench_mtl import InputError, Iterate, IterativeSolver, Problem
 from bench_mtl.model.solver_state import MAKER, entries_of
 from bench_mtl.problems.sparse_low_rank import SparseLowRank
-from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
-from bench_mtl.solvers.projected_gradient import ProjectedGradient
+from bench_mtl.solvers import AcceleratedGradient, ProjectedGradient
 from bench_mtl.validation.conformance import check_iterates
 from bench_mtl.validation.tiny_instances import tiny_instances
 

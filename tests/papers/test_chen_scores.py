@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score, roc_auc_score
 
-from bench_mtl import BenchError
-from bench_mtl.data import TaskData
+from bench_mtl import BenchError, TaskData
 from papers.chen import learners, protocol
 from papers.chen.learners import MODELS, fitted
 from papers.chen.protocol import FOLDS, _best_threshold, by_prevalence, one_label, outcome, tune

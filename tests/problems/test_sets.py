@@ -9,13 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench_mtl import Status, run
 from bench_mtl.core.designs import leading_pair
-from bench_mtl.core.types import Status
 from bench_mtl.data import TaskData, synthetic_l1inf
-from bench_mtl.engine.driver import run
 from bench_mtl.engine.registry import Registry
-from bench_mtl.problems.l1inf_hinge import L1InfHinge
-from bench_mtl.problems.trace_norm_glm import TraceNormGLM
+from bench_mtl.problems import L1InfHinge, TraceNormGLM
 from bench_mtl.projections import project_trace_ball, prox_trace
 from bench_mtl.solvers.conic import Conic
 

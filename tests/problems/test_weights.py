@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from bench_mtl import InputError, TaskData, load_registry, run
-from bench_mtl.core.types import Iterate
+from bench_mtl import InputError, Iterate, TaskData, load_registry, run
 
 REGISTRY = load_registry()
 RNG = np.random.default_rng(0)

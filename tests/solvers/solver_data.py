@@ -7,10 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from bench_mtl.core.types import Limits, Record, Status, Tolerance
-from bench_mtl.data import TaskData
-from bench_mtl.engine.driver import run
-from bench_mtl.model.protocols import Problem, Solver
+from bench_mtl import Limits, Problem, Record, Solver, Status, TaskData, Tolerance, run
 
 _RNG = np.random.default_rng(0)
 _X, _Y = _RNG.standard_normal((12, 6)), np.where(_RNG.random((12, 3)) < 0.5, 1.0, -1.0)

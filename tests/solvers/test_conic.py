@@ -13,16 +13,11 @@ import psutil
 import pytest
 import scipy.sparse as sp
 
-from bench_mtl.core.errors import InputError
-from bench_mtl.core.types import Status
+from bench_mtl import InputError, Status, TaskData, run
 from bench_mtl.data import synthetic_l1inf
-from bench_mtl.engine.driver import run
 from bench_mtl.model.composite_problem import model_unit
 from bench_mtl.model.protocols import Answer, ConicModel, Problem
-from bench_mtl.model.task_data import TaskData
-from bench_mtl.problems.l1inf_hinge import L1InfHinge
-from bench_mtl.problems.portfolio import Portfolio
-from bench_mtl.problems.ridge_hinge import RidgeHinge
+from bench_mtl.problems import L1InfHinge, Portfolio, RidgeHinge
 from bench_mtl.solvers.conic import Conic, lookup
 from bench_mtl.solvers.conic import solver as conic_solver
 from bench_mtl.solvers.conic.backend import Package

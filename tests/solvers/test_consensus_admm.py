@@ -12,15 +12,11 @@ import numpy as np
 import pytest
 from shared_cluster import SharedCluster
 
-from bench_mtl.core.errors import InputError
-from bench_mtl.core.types import Iterate, Limits, Status, Tolerance
-from bench_mtl.engine.driver import run
+from bench_mtl import InputError, Iterate, Limits, Status, TaskData, Tolerance, run
 from bench_mtl.model.forms import GroupForm
-from bench_mtl.model.task_data import TaskData
 from bench_mtl.problems.group_boosting import GroupBoosting
-from bench_mtl.solvers.admm import ADMM
+from bench_mtl.solvers import ADMM, ConsensusADMM
 from bench_mtl.solvers.admm.blocks import Piece, Setting, divided, pieces
-from bench_mtl.solvers.consensus_admm import ConsensusADMM
 
 SMOOTH = ("logistic", "squared_hinge", "exponential")
 

@@ -10,18 +10,13 @@ import numpy as np
 import pytest
 from solver_data import proven
 
+from bench_mtl import Problem, TaskData
 from bench_mtl.core.types import Array, Iterate
-from bench_mtl.data import TaskData
 from bench_mtl.model.norms import L1, L12, L1Inf, Norm, Trace
-from bench_mtl.model.protocols import Problem
 from bench_mtl.model.regularisers import Constraint, Penalty, Stacked
 from bench_mtl.model.sharded_fit import ShardedFit
-from bench_mtl.problems.l1_ball_glm import L1BallGLM
-from bench_mtl.problems.l1inf_glm import L1InfGLM
-from bench_mtl.problems.l12_glm import L12GLM
-from bench_mtl.problems.trace_norm_glm import TraceNormGLM
-from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
-from bench_mtl.solvers.dual_newton import DualNewton
+from bench_mtl.problems import L12GLM, L1BallGLM, L1InfGLM, TraceNormGLM
+from bench_mtl.solvers import AcceleratedGradient, DualNewton
 from bench_mtl.solvers.dual_newton.shards import plain_gap
 from bench_mtl.solvers.dual_newton.subproblem import Subproblem
 from bench_mtl.solvers.dual_newton.task_systems import TaskGram, solved_by_tasks

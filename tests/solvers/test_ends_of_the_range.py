@@ -11,25 +11,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from bench_mtl.core.errors import InputError
-from bench_mtl.core.types import Iterate, Status
+from bench_mtl import InputError, Iterate, Problem, Status, run
 from bench_mtl.data import TaskData, read_shards, write_shards
-from bench_mtl.engine.driver import run
-from bench_mtl.model.protocols import Problem
-from bench_mtl.problems.group_boosting import GroupBoosting
-from bench_mtl.problems.l1_ball_glm import L1BallGLM
-from bench_mtl.problems.l1inf_glm import L1InfGLM
-from bench_mtl.problems.l1inf_hinge import L1InfHinge
-from bench_mtl.problems.portfolio import Portfolio
-from bench_mtl.problems.sparse_low_rank import SparseLowRank
-from bench_mtl.problems.task_relationships import TaskRelationships
-from bench_mtl.problems.trace_norm_glm import TraceNormGLM
-from bench_mtl.solvers.consensus_admm import ConsensusADMM
-from bench_mtl.solvers.dual_newton import DualNewton
-from bench_mtl.solvers.frank_wolfe_smooth import FrankWolfeSmooth
-from bench_mtl.solvers.interior_point import InteriorPoint
-from bench_mtl.solvers.relationships import AlternatingRelationships
-from bench_mtl.solvers.working_set import WorkingSet
+from bench_mtl.problems import GroupBoosting, L1BallGLM, L1InfGLM, L1InfHinge, Portfolio, SparseLowRank, TaskRelationships, TraceNormGLM
+from bench_mtl.solvers import AlternatingRelationships, ConsensusADMM, DualNewton, FrankWolfeSmooth, InteriorPoint, WorkingSet
 
 ONE, RNG = np.ones((4, 1)), np.random.default_rng(0)
 WITH_ZEROS = TaskData.shared(RNG.standard_normal((20, 4)) * [1.0, 0.0, 1.0, 1.0], RNG.standard_normal((20, 1)))

@@ -11,11 +11,8 @@ import scipy.sparse as sp
 from pairwise_cases import pairwise_cases
 from solver_data import proven
 
-from bench_mtl.data import TaskData
-from bench_mtl.model.protocols import Capability, Problem
-from bench_mtl.problems.l1_ball_glm import L1BallGLM
-from bench_mtl.problems.l12_glm import L12GLM
-from bench_mtl.problems.portfolio import Portfolio
+from bench_mtl import Capability, Problem, TaskData
+from bench_mtl.problems import L12GLM, L1BallGLM, Portfolio
 from bench_mtl.solvers.frank_wolfe_smooth import FrankWolfeSmooth, loss_of
 
 RNG = np.random.default_rng(0)

@@ -18,9 +18,7 @@ from bench_mtl.core.designs import SharedDesign, frozen
 from bench_mtl.data import TaskData
 from bench_mtl.model.fit_problem import FitProblem
 from bench_mtl.model.forms import Hinges, LinearForm
-from bench_mtl.problems.dirty_model import DirtyModel
-from bench_mtl.problems.l1inf_glm import L1InfGLM
-from bench_mtl.problems.l1inf_hinge import L1InfHinge
+from bench_mtl.problems import DirtyModel, L1InfGLM, L1InfHinge
 from bench_mtl.solvers.interior_point import InteriorPoint
 from bench_mtl.solvers.interior_point.dense import factor
 from bench_mtl.solvers.interior_point.equations import Equations, State

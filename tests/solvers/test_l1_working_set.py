@@ -11,9 +11,7 @@ import pytest
 import scipy.sparse as sp
 from solver_data import proven
 
-from bench_mtl.core.types import Status, Tolerance
-from bench_mtl.data import TaskData
-from bench_mtl.engine.regularisation_path import regularisation_path
+from bench_mtl import Status, TaskData, Tolerance, regularisation_path
 from bench_mtl.problems.l1_ball_glm import L1BallGLM
 from bench_mtl.solvers.l1_working_set import L1WorkingSet
 from bench_mtl.solvers.l1_working_set.face import face_minimiser

@@ -10,12 +10,10 @@ import pytest
 from scipy.optimize import minimize
 from solver_data import proven
 
+from bench_mtl import IterativeSolver, TaskData, run
 from bench_mtl.core.types import Array, Limits
-from bench_mtl.engine.driver import run
 from bench_mtl.model.forms import GroupForm
 from bench_mtl.model.losses import Logistic, MarginLoss
-from bench_mtl.model.protocols import IterativeSolver
-from bench_mtl.model.task_data import TaskData
 from bench_mtl.problems.group_boosting import GroupBoosting
 from bench_mtl.solvers.multiboost import MultiboostGroup, MultiboostL1
 from bench_mtl.solvers.multiboost.models import CentredHinge

@@ -10,18 +10,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from bench_mtl.core.types import Iterate, Status, Tolerance
-from bench_mtl.engine.driver import run
+from bench_mtl import Iterate, Status, TaskData, Tolerance, run
 from bench_mtl.model.fit_problem import FitProblem
 from bench_mtl.model.losses import Squared
 from bench_mtl.model.norms import L1
 from bench_mtl.model.protocols import Answer, Problem, Solver
-from bench_mtl.model.task_data import TaskData
-from bench_mtl.problems.l1_ball_glm import L1BallGLM
-from bench_mtl.problems.l1inf_glm import L1InfGLM
-from bench_mtl.problems.ridge_hinge import RidgeHinge
-from bench_mtl.solvers.dual_coordinate_ascent import DualCoordinateAscent
-from bench_mtl.solvers.peers import Celer, Cyanure, Skglm, Sklearn, Spams
+from bench_mtl.problems import L1BallGLM, L1InfGLM, RidgeHinge
+from bench_mtl.solvers import Celer, Cyanure, DualCoordinateAscent, Skglm, Sklearn, Spams
 from bench_mtl.solvers.peers.hinge_duals import hinge_dual_of
 from bench_mtl.solvers.peers.peer import Peer
 from bench_mtl.solvers.peers.pieces import tiny

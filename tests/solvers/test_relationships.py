@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from bench_mtl.core.types import Limits, Tolerance
-from bench_mtl.data import TaskData
-from bench_mtl.engine.driver import run
+from bench_mtl import Limits, TaskData, Tolerance, run
 from bench_mtl.problems.task_relationships import TaskRelationships
 from bench_mtl.solvers.relationships import AlternatingRelationships, SpectralGradient
 

@@ -11,21 +11,13 @@ import scipy.sparse as sp
 from pairwise_cases import pairwise_cases
 from solver_data import LAYOUTS
 
-from bench_mtl.core.errors import InputError
+from bench_mtl import InputError, IterativeSolver, Problem, TaskData
 from bench_mtl.core.types import Array
-from bench_mtl.data import TaskData
 from bench_mtl.model.forms import LinearForm
-from bench_mtl.model.protocols import IterativeSolver, Problem
-from bench_mtl.problems.l1_ball_glm import L1BallGLM
-from bench_mtl.problems.l1inf_hinge import L1InfHinge
-from bench_mtl.problems.ridge_hinge import RidgeHinge
+from bench_mtl.problems import L1BallGLM, L1InfHinge, RidgeHinge
 from bench_mtl.projections.sparse_ball import STORAGES
-from bench_mtl.solvers.dual_coordinate_ascent import DualCoordinateAscent
-from bench_mtl.solvers.exponentiated_gradient import ExponentiatedGradient
-from bench_mtl.solvers.pegasos import Pegasos
-from bench_mtl.solvers.sparse_online import SparseOnline, SparseRun
+from bench_mtl.solvers import DualCoordinateAscent, ExponentiatedGradient, Pegasos, SparseOnline, SparseRun, StochasticGradient
 from bench_mtl.solvers.stochastic.examples import Examples, Order
-from bench_mtl.solvers.stochastic_gradient import StochasticGradient
 from bench_mtl.solvers.stochastic_subgradient import StochasticSubgradient
 
 RNG = np.random.default_rng(0)

@@ -13,12 +13,10 @@ from solver_data import proven
 from bench_mtl.core.types import Array
 from bench_mtl.data import TaskData
 from bench_mtl.model.forms import Hinges, LinearForm
-from bench_mtl.problems.dirty_model import DirtyModel
-from bench_mtl.problems.l1inf_hinge import L1InfHinge
-from bench_mtl.solvers.interior_point import InteriorPoint
+from bench_mtl.problems import DirtyModel, L1InfHinge
+from bench_mtl.solvers import InteriorPoint, WorkingSet
 from bench_mtl.solvers.interior_point.equations import Equations, State
 from bench_mtl.solvers.interior_point.solver import equations_of
-from bench_mtl.solvers.working_set import WorkingSet
 from bench_mtl.solvers.working_set.run import Run, central_rows, moved
 
 

@@ -11,8 +11,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 
 import bench_mtl.estimators as public
-from bench_mtl import TaskData
-from bench_mtl.core.errors import InputError
+from bench_mtl import InputError, TaskData
 from bench_mtl.estimators.cross_validation import _simplest
 from bench_mtl.estimators.fitting import Progress
 

@@ -9,12 +9,10 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from bench_mtl.core.types import Iterate
-from bench_mtl.data import TaskData
+from bench_mtl import Iterate, TaskData
 from bench_mtl.estimators import ASOClassifier, ASORegressor, MTRLClassifier, MTRLRegressor, TraceNormClassifier, TraceNormRegressor
 from bench_mtl.estimators.row_space import RowSpace
-from bench_mtl.problems.task_relationships import TaskRelationships
-from bench_mtl.problems.trace_norm_glm import TraceNormGLM
+from bench_mtl.problems import TaskRelationships, TraceNormGLM
 
 RNG = np.random.default_rng(0)
 N, D, M = 12, 60, 4

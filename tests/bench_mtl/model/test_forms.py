@@ -15,12 +15,7 @@ from bench_mtl.model.protocols import Kind, Problem, is_of
 from bench_mtl.model.regularisers import Constraint, Penalty, Stacked
 from bench_mtl.model.squared_norms import PenaltyAndRidge
 from bench_mtl.model.task_balls import L1TaskBalls, TaskBalls
-from bench_mtl.problems.ball_hinge import BallHinge
-from bench_mtl.problems.group_boosting import GroupBoosting
-from bench_mtl.problems.l1_ball_glm import L1BallGLM
-from bench_mtl.problems.l1inf_hinge import L1InfHinge
-from bench_mtl.problems.portfolio import Portfolio
-from bench_mtl.problems.sparse_low_rank import SparseLowRank
+from bench_mtl.problems import BallHinge, GroupBoosting, L1BallGLM, L1InfHinge, Portfolio, SparseLowRank
 from bench_mtl.validation.tiny_instances import tiny_instances
 
 pytestmark = pytest.mark.numerics

@@ -13,13 +13,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize_scalar
 
+from bench_mtl import InputError, Limits, TaskData, Tolerance, load_registry, run
 from bench_mtl.core.designs import PerTaskDesign, SharedDesign
-from bench_mtl.core.errors import InputError
 from bench_mtl.core.rounding import UNIT, Interval
-from bench_mtl.core.types import Limits, Tolerance
-from bench_mtl.data import TaskData
-from bench_mtl.engine.driver import run
-from bench_mtl.engine.registry import load_registry
 from bench_mtl.model.forms import Hinges
 from bench_mtl.model.intercepts import centred, exactly_balanced
 from bench_mtl.model.linear_loss import LinearFit, example_weights

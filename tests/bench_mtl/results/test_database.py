@@ -13,8 +13,7 @@ import pandas as pd
 import pytest
 from hand_made import MACHINE, ROOT, case, content, fill, numbers, outcome, results_bytes, suite
 
-from bench_mtl.core.errors import InputError
-from bench_mtl.core.types import Status
+from bench_mtl import InputError, Status
 from bench_mtl.results import FILE_NAME, REPORT_NAMES, Store, plan_suite
 from bench_mtl.results.frames import times_to_gap
 from bench_mtl.results.loading import read_results

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench_mtl import projections
-from bench_mtl.core.errors import InputError
+from bench_mtl import InputError, projections
 from bench_mtl.engine.registry import Registry, load_registry
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 from bench_mtl.validation.validate import EXACT_TOLERANCE, Check, operators, validate

@@ -9,8 +9,7 @@ import pytest
 
 from bench_mtl.core.types import Array
 from bench_mtl.model.protocols import Problem
-from bench_mtl.problems.l1inf_hinge import L1InfHinge
-from bench_mtl.problems.portfolio import Portfolio
+from bench_mtl.problems import L1InfHinge, Portfolio
 from bench_mtl.validation.exact.instances import Instance, Raw, linear, portfolio
 from bench_mtl.validation.exact.judge import faults
 from bench_mtl.validation.exact.references import l1inf

@@ -12,10 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bench_mtl import TaskData, load_registry, run
 from bench_mtl.core.types import Array, Limits, Tolerance
-from bench_mtl.engine.driver import run
-from bench_mtl.engine.registry import load_registry
-from bench_mtl.model.task_data import TaskData
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 
 SOLVER = shutil.which("esolver")
