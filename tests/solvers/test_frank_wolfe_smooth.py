@@ -8,8 +8,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from pairwise_cases import pairwise_cases
-from solver_data import proven
+from solver_data import pairwise_cases, proven
 
 from bench_mtl import Capability, Problem, TaskData
 from bench_mtl.problems import L12GLM, L1BallGLM, Portfolio

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from pairwise_cases import pairwise_cases
+from solver_data import pairwise_cases
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from bench_mtl.core.designs import SharedDesign, frozen

@@ -7,8 +7,7 @@ from itertools import islice, pairwise
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from pairwise_cases import pairwise_cases
-from solver_data import LAYOUTS
+from solver_data import LAYOUTS, pairwise_cases
 
 from bench_mtl.data import TaskData
 from bench_mtl.problems.ridge_hinge import RidgeHinge

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from pairwise_cases import pairwise_cases
-from solver_data import LAYOUTS
+from solver_data import LAYOUTS, pairwise_cases
 
 from bench_mtl import InputError, IterativeSolver, Problem, TaskData
 from bench_mtl.core.types import Array
