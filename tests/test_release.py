@@ -86,21 +86,15 @@ def test_the_conda_recipe_builds_this_version_with_what_the_project_needs(projec
 # The paper; that its table says what the reports say is a test of benchmarks.glance
 
 
-@pytest.fixture(scope="module")
-def paper() -> tuple[dict[str, object], str, str]:
-    """Return the head of the paper, its text, and its prose: the text without table, code, formulas, citations and pictures' places."""
+def test_the_paper_has_what_the_journal_asks_for() -> None:
     _, head, text = text_of("paper/paper.md").split("---\n", 2)
-    lines = [line for line in text.splitlines() if not line.startswith("|")]
-    return yaml.safe_load(head), text, re.sub(r"`[^`]*`|\$[^$]*\$|\[@[^\]]*\]|\]\([^)]*\)", " ", "\n".join(lines))
-
-
-def test_the_paper_has_what_the_journal_asks_for(paper: tuple[dict[str, object], str, str]) -> None:
-    head, text, prose = paper
-    assert {"title", "tags", "authors", "date", "bibliography"} <= set(head)
+    assert {"title", "tags", "authors", "date", "bibliography"} <= set(yaml.safe_load(head))
     sections = re.findall(r"^# (.*)$", text, re.MULTILINE)
     assert sections[:3] == ["Summary", "Statement of need", "State of the field"]
     assert sections[-1] == "References"
-    assert 750 <= len(re.findall(r"\w+", prose)) <= 1500
+    # Words of the prose: of what is left without table, code, formulas, citations and the places of pictures.
+    lines = "\n".join(line for line in text.splitlines() if not line.startswith("|"))
+    assert 750 <= len(re.findall(r"\w+", re.sub(r"`[^`]*`|\$[^$]*\$|\[@[^\]]*\]|\]\([^)]*\)", " ", lines))) <= 1500
     cited = {key for group in re.findall(r"\[(@[^\]]*)\]", text) for key in re.findall(r"@(\w+)", group)}
     assert cited == set(re.findall(r"^@\w+\{(\w+),", text_of("paper/paper.bib"), re.MULTILINE))
     pictures = re.findall(r"!\[[^\]]*\]\(([^)]*)\)", text)
