@@ -14,6 +14,8 @@ import yaml
 from packaging.requirements import Requirement
 
 from bench_mtl.core.version import __version__
+from bench_mtl.engine.registry import load_registry
+from bench_mtl.engine.suite_file import shipped_suites
 
 ROOT = Path(__file__).resolve().parents[1]
 RELEASE = r"^## \[(\d+\.\d+\.\d+)\] - (\d{4}-\d{2}-\d{2})$"
@@ -30,6 +32,15 @@ MOST_KIB = 35 * 1024
 #: A figure that cannot be made from the results beside it: it is of 567 fits.
 OTHER_FIGURES = {"reports/boosting-table/sharing.svg"}
 MOST_OF_A_FIGURE = 150_000
+
+#: What the paper may count in words, and what there is of it.
+COUNTED = {"families of problems": lambda: len(load_registry().problems), "suites": lambda: len(shipped_suites())}
+WORDS = [
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen", "fourteen",
+    "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty",
+]  # fmt: skip
+#: Numbers in the paper's prose that are no results: the level of the intervals, and the clause of the licence.
+NO_RESULTS = {"95", "3"}
 
 
 def text_of(name: str) -> str:
@@ -83,23 +94,47 @@ def test_the_conda_recipe_builds_this_version_with_what_the_project_needs(projec
     assert recipe["build"]["python"]["entry_points"] == [f"{name} = {place}" for name, place in project["scripts"].items()]
 
 
+def test_hooks_are_local_and_run_what_make_lint_runs() -> None:
+    hooks = yaml.safe_load(text_of(".pre-commit-config.yaml"))
+    assert [repo["repo"] for repo in hooks["repos"]] == ["local"]
+    run = [" ".join(hook["entry"].split()[:2]) for hook in hooks["repos"][0]["hooks"]]
+    lint = text_of("Makefile").partition("\nlint:")[2].partition("\n\n")[0]
+    assert run == [f".venv/bin/{' '.join(line.split()[:2])}" for line in re.findall(r"\$\(BIN\)/(.*)", lint)]
+
+
 # The paper; that its table says what the reports say is a test of benchmarks.glance
 
 
-def test_the_paper_has_what_the_journal_asks_for() -> None:
+@pytest.fixture(scope="module")
+def paper() -> tuple[dict[str, object], str, str]:
+    """Return the head of the paper, its text, and its prose: the text without table, code, formulas, citations and pictures' places."""
     _, head, text = text_of("paper/paper.md").split("---\n", 2)
-    assert {"title", "tags", "authors", "date", "bibliography"} <= set(yaml.safe_load(head))
+    lines = [line for line in text.splitlines() if not line.startswith("|")]
+    return yaml.safe_load(head), text, re.sub(r"`[^`]*`|\$[^$]*\$|\[@[^\]]*\]|\]\([^)]*\)", " ", "\n".join(lines))
+
+
+def test_the_paper_has_what_the_journal_asks_for(paper: tuple[dict[str, object], str, str]) -> None:
+    head, text, prose = paper
+    assert {"title", "tags", "authors", "date", "bibliography"} <= set(head)
     sections = re.findall(r"^# (.*)$", text, re.MULTILINE)
     assert sections[:3] == ["Summary", "Statement of need", "State of the field"]
     assert sections[-1] == "References"
-    # Words of the prose: of what is left without table, code, formulas, citations and the places of pictures.
-    lines = "\n".join(line for line in text.splitlines() if not line.startswith("|"))
-    assert 750 <= len(re.findall(r"\w+", re.sub(r"`[^`]*`|\$[^$]*\$|\[@[^\]]*\]|\]\([^)]*\)", " ", lines))) <= 1500
+    assert 750 <= len(re.findall(r"\w+", prose)) <= 1500
     cited = {key for group in re.findall(r"\[(@[^\]]*)\]", text) for key in re.findall(r"@(\w+)", group)}
     assert cited == set(re.findall(r"^@\w+\{(\w+),", text_of("paper/paper.bib"), re.MULTILINE))
     pictures = re.findall(r"!\[[^\]]*\]\(([^)]*)\)", text)
     assert pictures
     assert [place for place in pictures if not (ROOT / "paper" / place).is_file()] == []
+
+
+def test_the_prose_of_the_paper_has_no_numbers_but_those_of_its_table(paper: tuple[dict[str, object], str, str]) -> None:
+    _, text, prose = paper
+    number = r"(?<![\w.])\d+(?:\.\d+)?(?:e-\d+)?"
+    table = {found for line in text.splitlines() if line.startswith("|") for found in re.findall(number, line)}
+    assert set(re.findall(number, prose)) <= table | NO_RESULTS
+    counted = re.findall(rf"\b({'|'.join(WORDS)})\b ({'|'.join(COUNTED)})", " ".join(text.split()))
+    assert counted
+    assert [(word, what) for word, what in counted if WORDS.index(word) != COUNTED[what]()] == []
 
 
 # The tree

@@ -126,3 +126,13 @@ def test_a_mutant_that_loses_its_tests_is_reported(toy: Path) -> None:
     result = command(toy)
     assert result.returncode == 1
     assert "lost: stats-01" in result.stdout
+
+
+def test_a_mutant_that_is_gone_is_replaced(toy: Path) -> None:
+    (toy / "bench_mtl/stats/larger.py").write_text("def larger(a, b):\n    if a < 0:\n        a = 0\n    return b if a < b else a\n")
+    assert "return max(a, b)` -> `return min(a, b)`: gone" in command(toy, "--list").stdout
+    assert command(toy, "--resample", "--area", "stats", "--seed", "1").returncode == 0
+    assert [mutant.name for mutant in read(toy / "matrix.json")] == ["stats-02"]  # one a function
+    (toy / "bench_mtl/stats/smaller.py").write_text("def smaller(a, b):\n    return a if a < b else b\n")
+    assert command(toy, "--resample", "--area", "stats", "--count", "2").returncode == 0
+    assert [mutant.file for mutant in read(toy / "matrix.json")] == [f"bench_mtl/stats/{name}.py" for name in ("larger", "smaller")]

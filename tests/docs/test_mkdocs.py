@@ -103,6 +103,40 @@ def test_an_example_shows_what_it_says_does_prints_and_draws(tmp_path: Path) -> 
     assert "[![A line](plot_line-1.svg)<br>A line](plot_line.md)" in gallery.overview("# Gallery", [example])
 
 
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        (("print(a", "print(c"), r"plot_line.py does not run: NameError: name 'c' is not defined"),
+        (("pyplot.plot([a, b])", "pyplot.figure()"), r"plot_line.py does not run: ValueError: a figure shows nothing"),
+        (("pyplot.plot([a, b])", "pass"), r"plot_line.py draws nothing"),
+    ],
+)
+def test_an_example_that_does_not_run_is_named(tmp_path: Path, change: tuple[str, str], fault: str) -> None:
+    (tmp_path / "plot_line.py").write_text(PROGRAM.replace(*change))
+    with pytest.raises(RuntimeError, match=fault):
+        gallery.run_example(tmp_path / "plot_line.py")
+
+
+def test_an_example_runs_again_when_it_or_the_code_has_changed(tmp_path: Path) -> None:
+    program, cache, code = tmp_path / "plot_a.py", tmp_path / "cache", tmp_path / "code.py"
+    code.write_text("a = 1")
+    program.write_text(PROGRAM.replace("print(a < b)", "with open(__file__ + '.txt', 'a') as file:\n    print('ran', file=file)"))
+
+    def runs() -> int:
+        (example,) = gallery.run_examples([program], cache, [code])
+        assert (example.name, len(list(cache.iterdir()))) == ("plot_a", 1)
+        return len(program.with_name("plot_a.py.txt").read_text().splitlines())
+
+    assert runs() == runs() == 1
+    program.write_text(program.read_text() + "\n# changed")
+    assert runs() == 2
+    code.write_text("a = 2")
+    assert runs() == 3
+    program.write_text(PROGRAM.replace("a, b =", "import warnings; warnings.warn('soon'); a, b ="))
+    with pytest.raises(RuntimeError, match=r"plot_a.py does not run: UserWarning: soon"):
+        runs()
+
+
 HOUSE = """argmin_B ||B - A||_*, of ::
 
     ||B||_* <= radius

@@ -88,10 +88,16 @@ def test_the_checks_of_scikit_learn_pass(name: str) -> None:
 
 
 @every_estimator
-def test_help_lists_every_parameter(estimator: Any) -> None:
+def test_help_lists_every_parameter_the_models_own_first(estimator: Any) -> None:
     section = re.search(r"Parameters\n-+\n(.*?)(?=\n\w[^\n]*\n-+\n|\Z)", inspect.getdoc(estimator) or "", re.DOTALL)
     headings = [line for line in section[1].splitlines() if line and not line.startswith(" ")]
     assert sorted(name for line in headings for name in line.split(" : ")[0].split(", ")) == sorted(estimator().get_params())
+    shared = (
+        "fit_intercept", "intercept_scaling", "solver", "solver_options", "tol", "max_iter", "max_seconds", "class_weight", "task_weights",
+        "warm_start", "callback",
+    )  # fmt: skip
+    is_shared = [name in shared for name in inspect.signature(estimator).parameters if name != "random_state"]
+    assert is_shared == sorted(is_shared)
 
 
 # Fits
