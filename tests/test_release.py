@@ -69,7 +69,6 @@ def test_changes_stand_under_their_release_and_kind() -> None:
 def test_the_citation_is_of_this_release_and_its_references_are_those_of_the_documents(project: dict[str, Any]) -> None:
     citation = yaml.safe_load(text_of("CITATION.cff"))
     newest = re.search(RELEASE, text_of("CHANGELOG.md"), re.MULTILINE)
-    assert newest is not None
     assert citation["version"] == __version__
     assert citation["date-released"] == datetime.date.fromisoformat(newest[2])
     assert citation["authors"] == project["authors"] == [{"name": "the bench_mtl developers"}]

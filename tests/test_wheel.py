@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import configparser
 import contextlib
 import os
 import tarfile
-import tomllib
 import zipfile
 from dataclasses import dataclass
-from email import message_from_bytes
 from pathlib import Path
 
 import pytest
-from packaging.requirements import Requirement
 
 from bench_mtl.core.version import __version__
 
@@ -80,19 +76,3 @@ def test_the_source_archive_holds_the_project_without_its_reports(built: Built) 
         at_the_top = {name for name in built.source if name.startswith(folder)}
         assert at_the_top
         assert {f"bench_mtl/{name}" for name in at_the_top} <= built.source
-
-
-def test_the_wheel_says_what_the_project_says(built: Built) -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    said = message_from_bytes(built.wheel[f"{INFO}/METADATA"])
-    assert (said["Version"], said["License-Expression"]) == (__version__, project["license"])
-    assert "the bench_mtl developers" in said["Author"]
-    needs = {Requirement(text).name for text in said.get_all("Requires-Dist") if "extra ==" not in text}
-    assert needs == {Requirement(text).name for text in project["dependencies"]}
-    licences = {path.relative_to(ROOT).as_posix() for pattern in project["license-files"] for path in ROOT.glob(pattern)}
-    assert set(said.get_all("License-File")) == licences
-    assert {f"{INFO}/licenses/{name}" for name in licences} <= set(built.wheel)
-    parser = configparser.ConfigParser(delimiters=("=",))
-    parser.read_string(built.wheel[f"{INFO}/entry_points.txt"].decode())
-    found = {section: dict(parser[section]) for section in parser.sections()}
-    assert found == {"console_scripts": project["scripts"], **project["entry-points"]}

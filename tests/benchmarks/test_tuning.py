@@ -9,8 +9,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from bench_mtl.core.types import Status
-from bench_mtl.engine.registry import load_registry
+from bench_mtl import Status, load_registry
 from bench_mtl.engine.suite import Case, expand
 from bench_mtl.engine.suite_file import read_suite, shipped_suites
 from benchmarks.tuning import settings

@@ -15,14 +15,9 @@ from bench_mtl.validation.tiny_instances import all_instances, in_memory
 
 #: The properties of a case whose values are to occur together.
 PAIRED = (
-    ("problem", "variant"),
-    ("problem", "storage"),
-    ("problem", "restriction"),
-    ("problem", "loss"),
-    ("solver", "storage"),
-    ("solver", "restriction"),
-    ("solver", "loss"),
-)
+    ("problem", "variant"), ("problem", "storage"), ("problem", "restriction"), ("problem", "loss"),
+    ("solver", "storage"), ("solver", "restriction"), ("solver", "loss"),
+)  # fmt: skip
 
 Pair = tuple[str, str, str, str]
 

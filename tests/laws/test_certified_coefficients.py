@@ -8,12 +8,8 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.linear_model import Lasso, LinearRegression, LogisticRegression, MultiTaskLasso
 from sklearn.svm import LinearSVC
 
-from bench_mtl import TaskData, certify, run
-from bench_mtl.core.errors import InputError
-from bench_mtl.problems.l1_ball_glm import L1BallGLM
-from bench_mtl.problems.l1inf_glm import L1InfGLM
-from bench_mtl.problems.l1inf_hinge import L1InfHinge
-from bench_mtl.problems.ridge_hinge import RidgeHinge
+from bench_mtl import InputError, TaskData, certify, run
+from bench_mtl.problems import L1BallGLM, L1InfGLM, L1InfHinge, RidgeHinge
 
 X, Y = load_diabetes(return_X_y=True)
 CANCER, SICK = load_breast_cancer(return_X_y=True)

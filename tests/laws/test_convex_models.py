@@ -8,10 +8,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from bench_mtl import compare, run
-from bench_mtl.core.errors import InputError
-from bench_mtl.core.types import Iterate, Status, Tolerance
-from bench_mtl.enclosures import certify
+from bench_mtl import InputError, Iterate, Status, Tolerance, certify, compare, run
 from bench_mtl.enclosures.convex_model import ConvexModel
 from tests.laws.test_conic_enclosures import MODELS
 

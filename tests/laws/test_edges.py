@@ -11,11 +11,8 @@ import pytest
 import scipy.sparse as sp
 from test_pairs import SLOW_PAIRS, VARIANTS
 
+from bench_mtl import Problem, TaskData, load_registry, run
 from bench_mtl.core.types import PEER_PREFIX, Array, Limits, Status, Tolerance
-from bench_mtl.data import TaskData
-from bench_mtl.engine.driver import run
-from bench_mtl.engine.registry import load_registry
-from bench_mtl.model.protocols import Problem
 from bench_mtl.validation.conformance import PAIR_TARGET
 
 pytestmark = pytest.mark.numerics
@@ -40,15 +37,9 @@ ODD: dict[str, Callable[[Array], Array]] = {
 
 #: What else may be odd: of the tasks, the targets and the bound.
 OTHERS = (
-    "one task",
-    "own examples",
-    "one target",
-    "sparse",
-    "radius 0",
-    "radius that does not bind",
-    "penalty that leaves nothing",
-    "weak penalty",
-)
+    "one task", "own examples", "one target", "sparse",
+    "radius 0", "radius that does not bind", "penalty that leaves nothing", "weak penalty",
+)  # fmt: skip
 EDGES = (*ODD, *OTHERS)
 
 #: Problems with the kind of their targets and a bound, which is a radius in units of the data, or a share of the largest penalty.

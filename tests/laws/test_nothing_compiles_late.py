@@ -13,16 +13,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from bench_mtl.core.types import Limits, Tolerance
+from bench_mtl import IterativeSolver, Limits, Problem, TaskData, Tolerance, load_registry, run
 from bench_mtl.engine import rehearsal
-from bench_mtl.engine.driver import run
-from bench_mtl.engine.registry import load_registry
 from bench_mtl.model import tiny_data
-from bench_mtl.model.protocols import IterativeSolver, Problem
-from bench_mtl.model.task_data import TaskData
-from bench_mtl.problems.l1_ball_glm import L1BallGLM
-from bench_mtl.problems.l1inf_glm import L1InfGLM
-from bench_mtl.problems.sparse_low_rank import SparseLowRank
+from bench_mtl.problems import L1BallGLM, L1InfGLM, SparseLowRank
 
 REGISTRY = load_registry()
 #: JAX compiles for every shape of data anew: tests/solvers/test_accelerator.py shows that the clock stands meanwhile.

@@ -7,11 +7,9 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 
+from bench_mtl import Capability, Problem, load_registry
 from bench_mtl.core.rounding import compensated
-from bench_mtl.engine.registry import load_registry
-from bench_mtl.model.protocols import Capability, Problem
-from bench_mtl.problems.sparse_low_rank import SparseLowRank
-from bench_mtl.problems.task_relationships import TaskRelationships
+from bench_mtl.problems import SparseLowRank, TaskRelationships
 from bench_mtl.validation.conformance import ProblemCheck, check_gradient, check_weak_duality, problem_checks
 from bench_mtl.validation.tiny_instances import all_instances, tiny_instances
 

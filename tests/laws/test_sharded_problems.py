@@ -13,17 +13,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from bench_mtl import Capability, Iterate, Limits, Problem, TaskData, load_registry, run
 from bench_mtl.core.designs import dense
 from bench_mtl.core.rounding import Interval, compensated
 from bench_mtl.core.sharded_design import ShardedDesign
 from bench_mtl.core.shards import Shards
-from bench_mtl.core.types import Iterate, Limits
-from bench_mtl.data import TaskData
-from bench_mtl.engine.driver import run
-from bench_mtl.engine.registry import load_registry
-from bench_mtl.model.protocols import Capability, Problem
-from bench_mtl.problems.l1inf_glm import L1InfGLM
-from bench_mtl.problems.l1inf_hinge import L1InfHinge
+from bench_mtl.problems import L1InfGLM, L1InfHinge
 from bench_mtl.solvers.adaptive_sample_size import _smoothing_of
 from bench_mtl.validation.tiny_instances import in_memory, in_shards, sharded_instances
 
@@ -116,7 +111,6 @@ def test_bounds_near_an_optimum_are_those_of_the_data_in_memory(case: str) -> No
     plain, sharded = (made.from_data(data, **parameters) for data in pair(False, with_labels))
     solver = "accelerated_gradient" if Capability.SMOOTH in plain.offers else "smoothed_gradient"
     solution = run(plain, solver, tolerance=1e-7, limits=Limits(iterations=300)).solution
-    assert solution is not None
     assert sharded.dual_bound(solution, None) == pytest.approx(plain.dual_bound(solution, None), rel=1e-6, abs=1e-9)
     assert sharded.dual_bound(solution, sharded.dual_at(solution)) == pytest.approx(sharded.dual_bound(solution, None), rel=1e-12)
 
@@ -169,7 +163,6 @@ def test_bounds_in_one_pass_are_those_of_one_each(case: str, is_precise: bool, m
 def test_gram_matrices_of_some_columns_are_totals_over_shards(loss: str, make: Any, is_sparse: bool) -> None:
     plain, sharded = (L1InfGLM(data, penalty=0.1, loss=loss) for data in make(is_sparse, loss == "logistic"))
     W, columns = np.random.default_rng(3).standard_normal((D, M)), np.array([1, 4, 6])
-    assert sharded.sums is not None
     V = np.random.default_rng(4).standard_normal((D, M))
     near, design = sharded.sums.expansion(W, sharded.sums.told(V), columns), plain.design
     curvatures = plain.fit.curvatures(design.forward(W)) if loss == "logistic" else np.ones(design.output_shape)

@@ -9,12 +9,9 @@ import numpy as np
 import pytest
 from shared_cluster import SharedCluster
 
+from bench_mtl import Iterate, Limits, Problem, load_registry, run
 from bench_mtl.core.blocks import Here
 from bench_mtl.core.dask_blocks import OnDask, Workers
-from bench_mtl.core.types import Iterate, Limits
-from bench_mtl.engine.driver import run
-from bench_mtl.engine.registry import load_registry
-from bench_mtl.model.protocols import Problem
 from bench_mtl.validation.tiny_instances import sharded_instances
 
 SOLVERS = ("dual_newton", "accelerated_gradient", "smoothed_gradient", "projected_subgradient")

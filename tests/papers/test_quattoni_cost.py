@@ -1,23 +1,18 @@
-"""The costs that Quattoni et al. claim: what a cell measures, and what is read from rows whose law is known."""
+"""The costs that Quattoni et al. claim: what a cell measures."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from bench_mtl import BenchError, load_registry, make_problem
 from bench_mtl.data import synthetic_l1inf
 from bench_mtl.projections import norm_l1inf, project_l1inf_ball
-from papers.judge import Verdict
 from papers.quattoni import cost_cell
-from papers.quattoni.cost import EXPERIMENT
-from papers.quattoni.cost_cell import HEAVY, MATRICES, MEMORY, MERGE, PIVOT, SORT, SPARSE, STEPS, TIME, compute
+from papers.quattoni.cost_cell import MATRICES, MEMORY, MERGE, PIVOT, SORT, SPARSE, STEPS, TIME, compute
 from papers.quattoni.cost_memory import peak_bytes
-from papers.report import read_rows
 
 
 @pytest.mark.parametrize("method", [MERGE, PIVOT, SORT])
@@ -75,29 +70,3 @@ def test_steps_to_an_accuracy_against_a_loop(monkeypatch: pytest.MonkeyPatch) ->
     missed = found.values["ladder"][len(found.values["reached"]) :]
     assert missed, "nothing is compared where all accuracies are reached"
     assert all(min(paths[chosen]) > found.values["bound"] * (1.0 + eps) for eps in missed)
-
-
-def timed(law: Callable[[float, str], float]) -> pd.DataFrame:
-    """Rows of projections whose time is known."""
-    cells = [(matrix, round(10.0 ** (power / 2.0)), seed) for matrix in MATRICES for power in range(6, 15) for seed in range(3)]
-    return pd.DataFrame(
-        [
-            {"part": TIME, "matrix": matrix, "method": method, "size": n, "seed": seed, "entries": n,
-             "best_seconds": 1e-9 * law(n, matrix) * (1.0 + 0.01 * seed), "status": "inaccurate"}
-            for matrix, n, seed in cells
-            for method in (MERGE, PIVOT)
-        ]
-    )  # fmt: skip
-
-
-def verdicts(rows: pd.DataFrame) -> list[Verdict]:
-    """Of the claims on time: in dm, against n log n, of sparse ones, against the first and the second algorithm of Duchi et al."""
-    judged = read_rows(EXPERIMENT, rows.to_dict("records")).judged
-    return [each.verdict for each in judged if each.claim.measure == "exponent of seconds of a projection"]
-
-
-def test_exact_laws_are_told_apart() -> None:
-    yes, no, depends, absent = Verdict.REPRODUCED, Verdict.NOT_REPRODUCED, Verdict.DEPENDS, Verdict.NOT_RUN
-    assert verdicts(timed(lambda n, matrix: n * math.log(n))) == [yes, yes, yes, absent, yes]  # its exponent over four decades is 1.09
-    assert verdicts(timed(lambda n, matrix: n**2)) == [no, no, no, absent, yes]
-    assert verdicts(timed(lambda n, matrix: n**1.3 if matrix == HEAVY else n)) == [depends, depends, yes, absent, yes]

@@ -1,18 +1,16 @@
-"""Singer's online experiments: what cells compute, recomputed by hand, and the eta0 that rules choose."""
+"""Singer's online experiments: what cells compute, recomputed by hand, and the bound that they are beside."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from bench_mtl.data import TaskData, synthetic_market
 from bench_mtl.projections import project_l1_ball, project_simplex
 from papers.singer import online_cell, sequential_cell
-from papers.singer.curves import EARLY, ELSEWHERE, ETA0, HINDSIGHT, gradient_bound, slope, so_far, values
+from papers.singer.curves import gradient_bound, slope
 from papers.singer.passes import checkpoints
 
 CELL = {"stream": "stream", "radius": 3.0, "seed": 1, "rounds": 64}
@@ -83,33 +81,8 @@ def test_sequential_portfolios_against_loops(monkeypatch: pytest.MonkeyPatch) ->
     assert found["fixed"]["fixed_bound"][-1] <= found[sequential_cell.UNIFORM]["total"][0][-1]
 
 
-def rows(losses: dict[str, list[float]]) -> pd.DataFrame:
-    """Four repetitions of 64 rounds, whose losses with two eta0 grow as T, as those of the best fixed point do."""
-    rounds, table = list(checkpoints(64)), list[dict[str, Any]]()
-    for seed in range(4):
-        place = {"stream": "stream", "radius": 300.0, "seed": seed, "rounds": rounds}
-        for method, ends in losses.items():
-            total, counts = [[(end + 0.01 * seed) * T for T in rounds] for end in ends], [[10] * len(rounds)] * 2
-            found = {"total": total, "etas": [1.0, 2.0], "non_zeros": counts, "features": counts, "has_bound": False}
-            table.append({**place, "method": method, **found})
-        table.append({**place, "method": "fixed", "fixed": rounds, "fixed_bound": rounds})
-    return pd.DataFrame(table)
-
-
-def test_eta0_is_chosen_by_each_rule_and_regret_follows() -> None:
-    frame = rows({"projected": [3.0, 2.0], "eg": [2.5, 4.0]})
-    early = frame.loc[0, "total"]
-    early[0][checkpoints(64).index(8)] = 0.0  # of the first repetition alone, at an eighth of the rounds
-    found = values(frame, ["stream", "radius"], (HINDSIGHT, EARLY, ELSEWHERE)).query("method == 'projected' and seed == 0")
-    etas = found[found["measure"] == ETA0].set_index("rule")["value"]
-    assert etas.to_dict() == {HINDSIGHT: 1.0, EARLY: 0.0, ELSEWHERE: 1.0}
-    by_measure = found[found["rule"] == HINDSIGHT].groupby("measure")["value"].agg(list)
-    assert by_measure[so_far("regret")] == pytest.approx([1.0 * T for T in checkpoints(64)])
-    assert by_measure["slope of regret"] == pytest.approx([1.0])
+def test_slopes_are_of_logarithms_and_the_bound_is_the_sum_of_its_two_parts() -> None:
     assert slope(checkpoints(64), [T**0.4 for T in checkpoints(64)]) == pytest.approx(0.4)
     assert math.isnan(slope(checkpoints(64), [-1.0] * 7))
-
-
-def test_the_bound_is_the_sum_of_its_two_parts() -> None:
     expected = 36.0 * math.sqrt(3) / 4.0 + 0.5 * 4.0 * 2.0 * (1.0 + 1.0 / math.sqrt(2) + 1.0 / math.sqrt(3))
     assert gradient_bound(3, 2.0, 6.0, 2.0) == pytest.approx(expected)

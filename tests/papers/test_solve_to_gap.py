@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bench_mtl import Status
-from bench_mtl.data import TaskData
+from bench_mtl import Status, TaskData
 from bench_mtl.problems.sparse_low_rank import SparseLowRank
 from papers.solve_to_gap import solve_to_gap
 

@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench_mtl.core.errors import InputError
-from bench_mtl.core.types import Iterate
-from bench_mtl.data import TaskData
+from bench_mtl import InputError, Iterate, TaskData
 from bench_mtl.model.forms import ROW_NORMS, GroupForm
 from bench_mtl.model.losses import Logistic
 from bench_mtl.model.margins import MULTICLASS_LOSSES

@@ -9,11 +9,10 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import linprog
 
-from bench_mtl.core.errors import InputError
+from bench_mtl import InputError, TaskData
 from bench_mtl.core.types import Array
 from bench_mtl.model.forms import SimplexForm
 from bench_mtl.model.protocols import NotOfferedError
-from bench_mtl.model.task_data import TaskData
 from bench_mtl.problems.portfolio import Portfolio
 
 RNG = np.random.default_rng(0)

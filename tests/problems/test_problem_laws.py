@@ -12,14 +12,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from bench_mtl.core.errors import InputError
-from bench_mtl.core.types import Iterate
-from bench_mtl.data import TaskData
-from bench_mtl.engine.registry import load_registry
+from bench_mtl import InputError, Iterate, TaskData, load_registry
 from bench_mtl.model.protocols import Capability, NotOfferedError, Problem
-from bench_mtl.problems.l1_ball_glm import L1BallGLM
-from bench_mtl.problems.l1inf_glm import L1InfGLM
-from bench_mtl.problems.l1inf_hinge import L1InfHinge
+from bench_mtl.problems import L1BallGLM, L1InfGLM, L1InfHinge
 from bench_mtl.validation.conformance import check_weak_duality
 
 pytestmark = pytest.mark.numerics
@@ -29,8 +24,7 @@ X = RNG.standard_normal((20, 5))
 SCORES = X @ RNG.standard_normal((5, 3)) + 0.5 * RNG.standard_normal((20, 3))
 TARGETS = {
     "squared": SCORES,
-    "logistic": np.where(SCORES > 0.0, 1.0, -1.0),
-    "hinge": np.where(SCORES > 0.0, 1.0, -1.0),
+    **dict.fromkeys(("logistic", "hinge"), np.where(SCORES > 0.0, 1.0, -1.0)),
     "multiclass": np.where(np.arange(3) == SCORES.argmax(axis=1)[:, None], 1.0, -1.0),
 }
 

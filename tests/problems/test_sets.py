@@ -1,4 +1,4 @@
-"""The sets of single problems: the trace ball and its oracle; and a model that a solver reads wrongly."""
+"""The sets of single problems: the trace ball; and a model that a solver reads wrongly."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench_mtl import Status, run
 from bench_mtl.core.designs import leading_pair
-from bench_mtl.core.types import Status
 from bench_mtl.data import TaskData, synthetic_l1inf
-from bench_mtl.engine.driver import run
 from bench_mtl.engine.registry import Registry
-from bench_mtl.problems.l1inf_hinge import L1InfHinge
-from bench_mtl.problems.trace_norm_glm import TraceNormGLM
+from bench_mtl.problems import L1InfHinge, TraceNormGLM
 from bench_mtl.projections import project_trace_ball, prox_trace
 from bench_mtl.solvers.conic import Conic
 
@@ -28,11 +26,6 @@ def test_leading_pairs_attain_the_spectral_norm(seed: int, d: int, m: int, scale
     u, v = leading_pair(scale * A)
     assert (np.linalg.norm(u), np.linalg.norm(v)) == (pytest.approx(1.0), pytest.approx(1.0))
     assert u @ A @ v == pytest.approx(np.linalg.norm(A, ord=2), rel=1e-12)
-
-
-def test_the_oracle_of_a_zero_direction_is_on_the_trace_ball() -> None:
-    problem = TraceNormGLM(TaskData.shared(np.eye(2), np.eye(2)), radius=2.0)
-    assert np.linalg.norm(problem.lmo(np.zeros((2, 2))), ord="nuc") == pytest.approx(2.0)
 
 
 @pytest.mark.parametrize("parameters", [{"radius": 1.5}, {"penalty": 0.4}])

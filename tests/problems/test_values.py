@@ -7,19 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bench_mtl.core.errors import InputError
+from bench_mtl import Capability, InputError, Problem
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.data import TaskData, synthetic_l1inf, synthetic_sparse_low_rank
-from bench_mtl.model.protocols import Capability, Problem
-from bench_mtl.problems.ball_hinge import BallHinge
-from bench_mtl.problems.dirty_model import DirtyModel
-from bench_mtl.problems.group_boosting import GroupBoosting
-from bench_mtl.problems.l1_ball_glm import L1BallGLM
-from bench_mtl.problems.l1inf_glm import L1InfGLM
-from bench_mtl.problems.l1inf_hinge import L1InfHinge
-from bench_mtl.problems.l12_glm import L12GLM
-from bench_mtl.problems.l12_hinge import L12Hinge
-from bench_mtl.problems.portfolio import Portfolio
+from bench_mtl.problems import L12GLM, BallHinge, DirtyModel, GroupBoosting, L1BallGLM, L1InfGLM, L1InfHinge, L12Hinge, Portfolio
 from bench_mtl.problems.ridge_hinge import RidgeHinge
 from bench_mtl.problems.sparse_low_rank import SparseLowRank
 from bench_mtl.problems.task_relationships import TaskRelationships

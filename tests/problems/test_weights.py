@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import cvxpy as cp
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from bench_mtl import InputError, TaskData, load_registry, run
-from bench_mtl.core.types import Iterate
+from bench_mtl import InputError, Iterate, TaskData, load_registry, run
 
 REGISTRY = load_registry()
 RNG = np.random.default_rng(0)
@@ -39,8 +37,6 @@ PROBLEMS: list[tuple[str, dict[str, Any]]] = [
     ("sparse_low_rank", {"penalty": 1.0, "radius": 1.0}),
     ("task_relationships", {"ridge": 0.1, "coupling": 0.1}),
 ]
-#: What smoothing alone solves here, and generic solvers to the end.
-QUANTILES = [("l1inf_glm", {"radius": 1.0, "loss": "quantile:0.7"}), ("l12_glm", {"penalty": "0.1 max", "loss": "quantile"})]
 IDS = [f"{name}-{'-'.join(map(str, parameters.values()))}" for name, parameters in PROBLEMS]
 
 
@@ -76,33 +72,6 @@ def test_whole_numbers_count_as_copies(name: str, parameters: dict[str, Any], in
     ours, theirs = (run(problem, "auto", tolerance=gap, limits=60.0).best for problem in both)
     assert ours.relative_gap <= gap
     assert ours.primal == pytest.approx(theirs.primal, rel=2.0 * gap)
-
-
-@pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize(("name", "parameters"), QUANTILES)
-def test_quantiles_of_weights_are_those_of_copies(name: str, parameters: dict[str, Any], intercept: bool) -> None:
-    family = REGISTRY.problem(name)
-    ours, theirs = (family(data, **parameters, intercept=intercept) for data in (TaskData.shared(X, REAL, weights=COUNTS), copied(REAL)))
-    best = run(ours, "auto", tolerance=1e-4, limits=20.0).best
-    model = theirs.to_cvxpy(next(iter(theirs.conic_forms))).problem
-    model.solve(solver=cp.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
-    assert best.relative_gap <= 1e-4
-    assert best.dual * (1.0 - 1e-7) <= model.value <= best.primal * (1.0 + 1e-7)
-    generic = run(ours, "clarabel", tolerance=1e-8, limits=20.0).best
-    assert generic.relative_gap <= 1e-8
-    assert generic.primal == pytest.approx(model.value, rel=2e-8)
-
-
-@pytest.mark.parametrize(("name", "parameters", "intercept", "gap"), list(every_problem()))
-def test_any_weights_agree_with_cvxpy(name: str, parameters: dict[str, Any], intercept: bool, gap: float) -> None:
-    weights = np.exp(np.random.default_rng(1).normal(0.0, 1.0, (N, M)))
-    problem = REGISTRY.problem(name)(TaskData.shared(X, targets_of(name, parameters), weights=weights), **parameters, intercept=intercept)
-    best = run(problem, "auto", tolerance=gap, limits=60.0).best
-    for form in problem.conic_forms:
-        model = problem.to_cvxpy(form).problem
-        model.solve(solver=cp.CLARABEL)
-        assert best.dual <= model.value * (1.0 + 1e-6)
-        assert model.value <= best.primal * (1.0 + 1e-6)
 
 
 @pytest.mark.parametrize("sparse", [False, True])

@@ -1,16 +1,16 @@
-"""Small data that tests of several solvers share, and runs that have to prove their targets."""
+"""Small data that tests of several solvers share, runs that have to prove their targets, and few cases with every pair of values."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
+import pytest
 import scipy.sparse as sp
 
-from bench_mtl.core.types import Limits, Record, Status, Tolerance
-from bench_mtl.data import TaskData
-from bench_mtl.engine.driver import run
-from bench_mtl.model.protocols import Problem, Solver
+from bench_mtl import Limits, Problem, Record, Solver, Status, TaskData, Tolerance, run
 
 _RNG = np.random.default_rng(0)
 _X, _Y = _RNG.standard_normal((12, 6)), np.where(_RNG.random((12, 3)) < 0.5, 1.0, -1.0)
@@ -32,3 +32,20 @@ def proven(problem: Problem, solver: Solver, target: float, start: Any = None, *
     record = run(problem, solver, tolerance=Tolerance(target), limits=bounds, start=start)
     assert record.status is Status.VERIFIED, record.reason
     return record
+
+
+def pairwise_cases(*axes: Sequence[Any]) -> list[Any]:
+    """Return all combinations of the axes as parameters of a test; those that add no pair of values of two axes are slow.
+
+    The choice is greedy: always the first combination that adds the most pairs.
+    """
+    pairs = {case: set(combinations(enumerate(case), 2)) for case in product(*(range(len(axis)) for axis in axes))}
+    missing, chosen = set().union(*pairs.values()), set()
+    while missing:
+        best = max(pairs, key=lambda case: len(pairs[case] & missing))
+        chosen.add(best)
+        missing -= pairs[best]
+    return [
+        pytest.param(*(axis[i] for axis, i in zip(axes, case, strict=True)), marks=[] if case in chosen else pytest.mark.slow)
+        for case in pairs
+    ]

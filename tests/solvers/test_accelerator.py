@@ -13,30 +13,15 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from bench_mtl import InputError, Iterate, Problem, Status, TaskData, run
 from bench_mtl.core.devices import GPU
-from bench_mtl.core.errors import InputError
-from bench_mtl.core.types import Iterate, Status
-from bench_mtl.data import TaskData
-from bench_mtl.engine.driver import run
 from bench_mtl.model.forms import Hinges, LinearForm
 from bench_mtl.model.norms import L1, L12, L1Inf, Norm, Trace
-from bench_mtl.model.protocols import Problem
-from bench_mtl.problems.ball_hinge import BallHinge
-from bench_mtl.problems.l1_ball_glm import L1BallGLM
-from bench_mtl.problems.l1inf_glm import L1InfGLM
-from bench_mtl.problems.l1inf_hinge import L1InfHinge
-from bench_mtl.problems.l12_glm import L12GLM
-from bench_mtl.problems.l12_hinge import L12Hinge
-from bench_mtl.problems.sparse_low_rank import SparseLowRank
-from bench_mtl.problems.trace_norm_glm import TraceNormGLM
-from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
+from bench_mtl.problems import L12GLM, BallHinge, L1BallGLM, L1InfGLM, L1InfHinge, L12Hinge, SparseLowRank, TraceNormGLM
+from bench_mtl.solvers import AcceleratedGradient, Auto, GradientStepper, InteriorPoint, WorkingSet
 from bench_mtl.solvers.accelerator import AcceleratorGradient, AcceleratorInteriorPoint, AcceleratorPDHG, device
 from bench_mtl.solvers.accelerator import solver as accelerator_solver
-from bench_mtl.solvers.auto import Auto
-from bench_mtl.solvers.interior_point import InteriorPoint
-from bench_mtl.solvers.projected_gradient import GradientStepper
 from bench_mtl.solvers.projected_gradient import State as HostState
-from bench_mtl.solvers.working_set import WorkingSet
 
 pytestmark = pytest.mark.numerics
 
@@ -134,7 +119,6 @@ def test_the_gap_on_the_device_is_the_one_that_is_proven(name: str) -> None:
     assert certificate.relative_gap <= 1.01e-9
     assert certificate.infeasibility <= 1e-12
     loose = next(iterate for iterate in islice(solver_of(problem).aimed_at(1e-2).steps(problem), 2000) if (iterate.claim or 1.0) <= 1e-2)
-    assert loose.claim is not None
     assert problem.certify(Iterate(loose.primal, loose.dual)).relative_gap <= loose.claim * (1.0 + 1e-6) + 1e-12
 
 
@@ -147,7 +131,6 @@ def test_steps_are_those_on_the_host(name: str) -> None:
     host = GradientStepper(AcceleratedGradient(restart="gradient"), problem, problem.prox, restart="gradient")
     now = HostState(problem.start_point(), problem.start_point(), float(first.arrays.lipschitz))
     second = stepper.step(first)
-    assert second is not None
     for _ in range(stepper.iterate(second).step):
         now = host.step(now)  # type: ignore[assignment]
     assert np.allclose(stepper.iterate(second).primal, now.point, rtol=1e-10, atol=1e-12)

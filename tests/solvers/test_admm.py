@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from bench_mtl.core.types import Limits
+from bench_mtl import Limits, run
 from bench_mtl.data import TaskData, synthetic_sparse_low_rank
-from bench_mtl.engine.driver import run
 from bench_mtl.problems.sparse_low_rank import SparseLowRank
 from bench_mtl.projections import project_trace_ball, soft_threshold
 from bench_mtl.solvers.admm import ADMM

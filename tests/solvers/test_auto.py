@@ -14,17 +14,9 @@ from solver_data import proven
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.data import TaskData, synthetic_l1inf
 from bench_mtl.model.protocols import IterativeSolver, Problem
-from bench_mtl.problems.dirty_model import DirtyModel
-from bench_mtl.problems.l1_ball_glm import L1BallGLM
-from bench_mtl.problems.l1inf_glm import L1InfGLM
-from bench_mtl.problems.l1inf_hinge import L1InfHinge
-from bench_mtl.problems.l12_glm import L12GLM
-from bench_mtl.problems.l12_hinge import L12Hinge
-from bench_mtl.problems.sparse_low_rank import SparseLowRank
-from bench_mtl.solvers.auto import Auto
+from bench_mtl.problems import L12GLM, DirtyModel, L1BallGLM, L1InfGLM, L1InfHinge, L12Hinge, SparseLowRank
+from bench_mtl.solvers import PDHG, Auto, WorkingSet
 from bench_mtl.solvers.auto.race import Candidate, GapTest, Race
-from bench_mtl.solvers.pdhg import PDHG
-from bench_mtl.solvers.working_set import WorkingSet
 
 
 @pytest.fixture(scope="module")

@@ -57,7 +57,6 @@ def by_full_passes(problem: Any) -> Array:
 def test_the_optimum_is_that_of_passes_over_all_examples(layout: str, loss: str) -> None:
     problem = machines(LAYOUTS[layout], loss)
     record = proven(problem, DualCoordinateAscent(), 1e-9)
-    assert record.best is not None
     assert record.best.primal == pytest.approx(problem.objective(by_full_passes(problem)), rel=2e-9)
 
 
@@ -123,5 +122,4 @@ def test_a_run_goes_on_after_a_claim_and_from_a_dual_point() -> None:
     assert all(later <= 0.7 * claim for claim, later in pairwise(promised[:5]))
     record = proven(problem, DualCoordinateAscent(), AIM)
     first = next(DualCoordinateAscent().aimed_at(AIM).resume(problem, Iterate(record.solution, record.dual)))
-    assert first.claim is not None
     assert first.claim <= AIM * (1.0 + 1e-6)

@@ -10,18 +10,13 @@ import numpy as np
 import pytest
 from solver_data import proven
 
+from bench_mtl import Problem, TaskData
 from bench_mtl.core.types import Array, Iterate
-from bench_mtl.data import TaskData
 from bench_mtl.model.norms import L1, L12, L1Inf, Norm, Trace
-from bench_mtl.model.protocols import Problem
 from bench_mtl.model.regularisers import Constraint, Penalty, Stacked
 from bench_mtl.model.sharded_fit import ShardedFit
-from bench_mtl.problems.l1_ball_glm import L1BallGLM
-from bench_mtl.problems.l1inf_glm import L1InfGLM
-from bench_mtl.problems.l12_glm import L12GLM
-from bench_mtl.problems.trace_norm_glm import TraceNormGLM
-from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
-from bench_mtl.solvers.dual_newton import DualNewton
+from bench_mtl.problems import L12GLM, L1BallGLM, L1InfGLM, TraceNormGLM
+from bench_mtl.solvers import AcceleratedGradient, DualNewton
 from bench_mtl.solvers.dual_newton.shards import plain_gap
 from bench_mtl.solvers.dual_newton.subproblem import Subproblem
 from bench_mtl.solvers.dual_newton.task_systems import TaskGram, solved_by_tasks
@@ -41,9 +36,7 @@ UNITS = {"alike": np.ones(SHAPE[0]), "unlike": 10.0 ** np.linspace(-2.0, 2.0, SH
 
 def term_of(name: str, units: str, *, radius: float | None = None) -> Term:
     part = Penalty(NORMS[name], 0.4) if radius is None else Constraint(NORMS[name], radius)
-    found = terms_of(part, UNITS[units])
-    assert found is not None
-    return found[0]
+    return terms_of(part, UNITS[units])[0]
 
 
 def derivative(term: Term, U: Array, change: Array) -> Array:
@@ -87,8 +80,7 @@ def raw_data(examples: int, features: int, *, labels: bool) -> TaskData:
 
 
 @pytest.mark.parametrize(
-    ("kind", "bound"),
-    [*((kind, {"penalty": "1e-2 max"}) for kind in (L1BallGLM, L1InfGLM, L12GLM)), (L12GLM, {"radius": 10.0})],
+    ("kind", "bound"), [*((kind, {"penalty": "1e-2 max"}) for kind in (L1BallGLM, L1InfGLM, L12GLM)), (L12GLM, {"radius": 10.0})]
 )
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_features_of_any_size_are_no_matter_to_first_order_steps_in_scaled_ones(kind: type[Problem], bound: Any, loss: str) -> None:
@@ -133,7 +125,6 @@ def test_shards_take_some_ten_passes_and_few_columns(loss: str, monkeypatch: pyt
     plain, sharded = (L12GLM(each, penalty="0.3 max", loss=loss) for each in (data, in_shards(data)))
     last = list(DualNewton().steps(sharded))[-1]
     best = proven(plain, DualNewton(), 1e-10).best
-    assert best is not None
     assert sharded.certify(last).relative_gap < 1e-9
     assert sharded.objective(last.primal) == pytest.approx(best.primal)
     assert last.work <= len(asked) < 25
@@ -161,7 +152,6 @@ def test_systems_task_by_task_have_the_solution_of_the_dense_one(name: str, inte
     N[: face.size] = normals
     saddle = np.block([[K, N], [N.T, np.zeros((N.shape[1], N.shape[1]))]])
     assert N.shape[1] > 0
-    assert y is not None
     np.testing.assert_allclose(y, np.linalg.solve(saddle, np.append(rhs, np.zeros(N.shape[1])))[: len(rhs)], rtol=1e-9, atol=1e-11)
 
 
@@ -187,7 +177,6 @@ def test_sets_of_rows_come_to_the_optimum_of_all(kind: type[Problem], monkeypatc
     usual = Subproblem.restricted
     monkeypatch.setattr(Subproblem, "restricted", lambda self, rows: sizes.append(len(rows)) or usual(self, rows))
     on_sets = proven(problem, DualNewton(), 1e-9)
-    assert sizes
     assert sizes[0] <= 3
     assert problem.objective(on_sets.solution) == pytest.approx(problem.objective(on_all.solution), rel=2e-9)
 
@@ -236,7 +225,6 @@ def test_shorter_steps_on_shards_are_so_in_dual_points_too_and_make_one_gram_mat
             (W, V), (shorter, dual) = trials
             shares.append(np.linalg.norm(shorter - before.point) / np.linalg.norm(W - before.point))
             assert np.allclose(dual, before.dual[0] + shares[-1] * (V - before.dual[0]))
-    assert shares
     assert min(shares) < 0.3
 
 

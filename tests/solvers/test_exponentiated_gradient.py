@@ -15,8 +15,7 @@ from bench_mtl.core.designs import frozen
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import SimplexForm
 from bench_mtl.model.task_data import TaskData
-from bench_mtl.problems.l1_ball_glm import L1BallGLM
-from bench_mtl.problems.portfolio import Portfolio
+from bench_mtl.problems import L1BallGLM, Portfolio
 from bench_mtl.solvers.exponentiated_gradient import ExponentiatedGradient
 
 RNG = np.random.default_rng(0)

@@ -9,12 +9,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from bench_mtl.core.types import Iterate, Status
-from bench_mtl.data import TaskData
-from bench_mtl.engine.driver import run
-from bench_mtl.model.protocols import Problem
-from bench_mtl.problems.ball_hinge import BallHinge
-from bench_mtl.problems.l1inf_hinge import L1InfHinge
+from bench_mtl import Iterate, Problem, Status, TaskData, run
+from bench_mtl.problems import BallHinge, L1InfHinge
 from bench_mtl.solvers.generated_lp import GeneratedLP
 
 #: Options with which almost everything has to be generated.

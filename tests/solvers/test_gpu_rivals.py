@@ -13,14 +13,11 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import linprog
 
+from bench_mtl import InputError, Status, run
 from bench_mtl.core import devices
 from bench_mtl.core.devices import GPU, gpus, no_gpu
-from bench_mtl.core.errors import InputError
-from bench_mtl.core.types import Status
 from bench_mtl.data import synthetic_l1inf
-from bench_mtl.engine.driver import run
-from bench_mtl.problems.l1inf_glm import L1InfGLM
-from bench_mtl.problems.l1inf_hinge import L1InfHinge
+from bench_mtl.problems import L1InfGLM, L1InfHinge
 from bench_mtl.solvers.conic import Conic
 from bench_mtl.solvers.conic.backend import Package
 from bench_mtl.solvers.conic.table import BACKENDS

@@ -11,9 +11,7 @@ import pytest
 import scipy.sparse as sp
 from solver_data import proven
 
-from bench_mtl.core.types import Status, Tolerance
-from bench_mtl.data import TaskData
-from bench_mtl.engine.regularisation_path import regularisation_path
+from bench_mtl import Status, TaskData, Tolerance, regularisation_path
 from bench_mtl.problems.l1_ball_glm import L1BallGLM
 from bench_mtl.solvers.l1_working_set import L1WorkingSet
 from bench_mtl.solvers.l1_working_set.face import face_minimiser
@@ -49,7 +47,6 @@ def test_a_face_is_minimised_and_left_where_a_sign_would_change() -> None:
     H, w, penalty = Z.T @ Z, rng.standard_normal(8), 3.0
     slopes = 20.0 * rng.standard_normal(8)
     new, is_lowest = face_minimiser(H, slopes, w, penalty, 20)
-    assert new is not None
     assert is_lowest
     assert np.all(new * w >= 0.0)
     assert float(0.5 * (new - w) @ H @ (new - w) - slopes @ (new - w)) < penalty * float((np.abs(w) - np.abs(new)).sum())

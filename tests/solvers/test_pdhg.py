@@ -14,8 +14,7 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array, Iterate
 from bench_mtl.data import TaskData, synthetic_l1inf
 from bench_mtl.model.forms import Hinges
-from bench_mtl.problems.ball_hinge import BallHinge
-from bench_mtl.problems.l1inf_hinge import L1InfHinge
+from bench_mtl.problems import BallHinge, L1InfHinge
 from bench_mtl.projections import norm_l1inf, project_l1inf_ball, prox_l1inf
 from bench_mtl.solvers.kernels import weighted_norms
 from bench_mtl.solvers.pdhg import PDHG, kernels

@@ -10,18 +10,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from bench_mtl.core.types import Iterate, Status, Tolerance
-from bench_mtl.engine.driver import run
+from bench_mtl import Iterate, Status, TaskData, Tolerance, run
 from bench_mtl.model.fit_problem import FitProblem
 from bench_mtl.model.losses import Squared
 from bench_mtl.model.norms import L1
 from bench_mtl.model.protocols import Answer, Problem, Solver
-from bench_mtl.model.task_data import TaskData
-from bench_mtl.problems.l1_ball_glm import L1BallGLM
-from bench_mtl.problems.l1inf_glm import L1InfGLM
-from bench_mtl.problems.ridge_hinge import RidgeHinge
-from bench_mtl.solvers.dual_coordinate_ascent import DualCoordinateAscent
-from bench_mtl.solvers.peers import Celer, Cyanure, Skglm, Sklearn, Spams
+from bench_mtl.problems import L1BallGLM, L1InfGLM, RidgeHinge
+from bench_mtl.solvers import Celer, Cyanure, DualCoordinateAscent, Skglm, Sklearn, Spams
 from bench_mtl.solvers.peers.hinge_duals import hinge_dual_of
 from bench_mtl.solvers.peers.peer import Peer
 from bench_mtl.solvers.peers.pieces import tiny
@@ -56,18 +51,13 @@ def data_of(shape: tuple[int, int], is_sparse: bool, *, tasks: int = 2, labels: 
     return TaskData.shared(X, Y)
 
 
-def penalty_of(problem: L1BallGLM | L1InfGLM) -> float:
-    assert problem.penalty is not None
-    return problem.penalty
-
-
 def objectives(shape: tuple[int, int], is_sparse: bool) -> dict[str, Make]:
     """Problems by name, each as a function of a factor of its penalty or radius."""
     real, own = data_of(shape, is_sparse), data_of(shape, is_sparse, per_task=True)
     labels, own_labels = data_of(shape, is_sparse, labels=True), data_of(shape, is_sparse, labels=True, per_task=True)
-    top = penalty_of(L1BallGLM(real, penalty="0.1 max"))
-    top_logistic = penalty_of(L1BallGLM(own_labels, loss="logistic", penalty="0.1 max"))
-    joint, joint_sum = (penalty_of(L1InfGLM(real, penalty="0.1 max", reduction=reduction)) for reduction in ("mean", "sum"))
+    top = L1BallGLM(real, penalty="0.1 max").penalty
+    top_logistic = L1BallGLM(own_labels, loss="logistic", penalty="0.1 max").penalty
+    joint, joint_sum = (L1InfGLM(real, penalty="0.1 max", reduction=reduction).penalty for reduction in ("mean", "sum"))
     weights = np.random.default_rng(3).uniform(0.5, 2.0, real.targets.shape)
     return {
         "lasso": lambda factor: L1BallGLM(real, penalty=factor * top),
@@ -106,13 +96,11 @@ def installed(solver: Peer) -> Peer:
 
 
 def answer_of(solver: Solver, problem: Problem, tolerance: float | None = None) -> Answer:
-    assert isinstance(solver, Peer)
     return solver.solve(solver.build(problem), solver.tolerances[-1] if tolerance is None else tolerance, None)
 
 
 def finished(answer: Answer) -> Iterate:
     """Return the answer with the dual point that its library does not offer."""
-    assert answer.iterate is not None
     return answer.iterate if answer.finish is None else answer.finish()
 
 
@@ -120,11 +108,16 @@ def gap_of(problem: Problem, answer: Answer) -> float:
     return problem.certify(finished(answer)).relative_gap
 
 
-@pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])
-@pytest.mark.parametrize("shape", [(30, 12), (15, 40)], ids=["n>d", "n<d"])
-@pytest.mark.parametrize(
+#: Skglm compiles for half a minute.
+every_peer = pytest.mark.parametrize(
     "solver", [pytest.param(peer, id=peer.label, marks=pytest.mark.slow if peer.name == "peer_skglm" else []) for peer in PEERS]
-)  # which compiles for half a minute
+)
+dense_and_sparse = pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])
+
+
+@dense_and_sparse
+@pytest.mark.parametrize("shape", [(30, 12), (15, 40)], ids=["n>d", "n<d"])
+@every_peer
 def test_the_objective_is_ours_to_the_last_factor(solver: Peer, shape: tuple[int, int], is_sparse: bool) -> None:
     """The answer at a tight tolerance is proven to solve our problem, and one with a factor of 1.01 in it is seen not to."""
     always, dense = TAKEN[installed(solver).label]
@@ -138,7 +131,7 @@ def test_the_objective_is_ours_to_the_last_factor(solver: Peer, shape: tuple[int
             assert gap_of(problem, answer_of(solver, make(1.01), 1e-9)) > BAR, name
 
 
-@pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])
+@dense_and_sparse
 @pytest.mark.parametrize(
     ("solver", "squared", "logistic"), [(Sklearn(), "columns", "rows"), (Celer(), "columns", "rows"), (Cyanure(), "rows", "rows")]
 )
@@ -150,10 +143,8 @@ def test_data_are_laid_out_as_the_library_takes_them(solver: Peer, squared: str,
         assert orders[order][is_sparse] == (X.format if is_sparse else "C" if X.flags.c_contiguous else "F"), name
 
 
-@pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])
-@pytest.mark.parametrize(
-    "solver", [pytest.param(peer, id=peer.label, marks=pytest.mark.slow if peer.name == "peer_skglm" else []) for peer in PEERS]
-)
+@dense_and_sparse
+@every_peer
 def test_a_tiny_piece_of_every_kind_is_fitted_beforehand(solver: Peer, is_sparse: bool) -> None:
     always, dense = TAKEN[installed(solver).label]
     makers = objectives((30, 12), is_sparse)
@@ -202,7 +193,6 @@ def test_a_fit_that_did_not_converge_says_so_and_claims_nothing(solver: Peer, sh
 )
 def test_what_does_not_fit_is_refused_in_a_sentence(problem: Problem, solver: Peer, reason: str) -> None:
     said = solver.incompatibility(problem)
-    assert said is not None
     assert reason in said
     assert said.startswith(solver.label)
 
@@ -236,7 +226,6 @@ def test_coefficients_of_a_support_vector_machine_have_the_gap_that_they_have(is
     (piece,) = Sklearn().build(problem).pieces
     w = Sklearn().fit(piece, tolerance).coefficients
     optimum = run(problem, DualCoordinateAscent(), tolerance=1e-11, limits=10.0).best
-    assert optimum is not None
     upper = problem.objective(w[:, None])
     certificate = problem.certify(Iterate(w[:, None], hinge_dual_of(piece, w)[:, None]))
     assert upper - certificate.dual <= 1.03 * (upper - optimum.dual) + 1e-12

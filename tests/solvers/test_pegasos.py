@@ -7,8 +7,7 @@ from itertools import islice, pairwise
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from pairwise_cases import pairwise_cases
-from solver_data import LAYOUTS
+from solver_data import LAYOUTS, pairwise_cases
 
 from bench_mtl.data import TaskData
 from bench_mtl.problems.ridge_hinge import RidgeHinge
@@ -60,7 +59,6 @@ def test_steps_are_those_of_a_loop_over_examples(name: str, batch: int, projecti
             seen, hit = sum(visits[t][k] for t in range(first, T + 1))
             share = np.where(seen > 0, hit / np.maximum(seen, 1.0), hit.sum() / seen.sum())
             labels = LAYOUTS[name].task(k)[1]
-            assert iterate.dual is not None
             assert np.allclose(problem.design.task_outputs(iterate.dual, k), labels * share / len(labels))
         assert iterate.work == pytest.approx(T * 3 * batch / problem.design.n_examples)
 

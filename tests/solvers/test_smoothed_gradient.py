@@ -9,8 +9,7 @@ import pytest
 from solver_data import proven
 
 from bench_mtl.data import synthetic_l1inf
-from bench_mtl.problems.l1inf_hinge import L1InfHinge
-from bench_mtl.problems.l12_hinge import L12Hinge
+from bench_mtl.problems import L1InfHinge, L12Hinge
 from bench_mtl.projections import project_l1inf_ball, prox_l1inf
 from bench_mtl.solvers.smoothed_gradient import SmoothedGradient
 from bench_mtl.validation.tiny_instances import tiny_instances

@@ -8,12 +8,9 @@ import numpy as np
 import pytest
 
 from bench_mtl.data import synthetic_l1inf, synthetic_sparse_low_rank
-from bench_mtl.problems.l1inf_hinge import L1InfHinge
-from bench_mtl.problems.sparse_low_rank import SparseLowRank
+from bench_mtl.problems import L1InfHinge, SparseLowRank
 from bench_mtl.projections import project_l1inf_ball, project_trace_ball, soft_threshold
-from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
-from bench_mtl.solvers.projected_gradient import ProjectedGradient
-from bench_mtl.solvers.projected_subgradient import ProjectedSubgradient
+from bench_mtl.solvers import AcceleratedGradient, ProjectedGradient, ProjectedSubgradient
 
 
 @pytest.fixture(scope="module")

@@ -8,24 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from pairwise_cases import pairwise_cases
-from solver_data import LAYOUTS
+from solver_data import LAYOUTS, pairwise_cases
 
-from bench_mtl.core.errors import InputError
+from bench_mtl import InputError, IterativeSolver, Problem, TaskData
 from bench_mtl.core.types import Array
-from bench_mtl.data import TaskData
 from bench_mtl.model.forms import LinearForm
-from bench_mtl.model.protocols import IterativeSolver, Problem
-from bench_mtl.problems.l1_ball_glm import L1BallGLM
-from bench_mtl.problems.l1inf_hinge import L1InfHinge
-from bench_mtl.problems.ridge_hinge import RidgeHinge
+from bench_mtl.problems import L1BallGLM, L1InfHinge, RidgeHinge
 from bench_mtl.projections.sparse_ball import STORAGES
-from bench_mtl.solvers.dual_coordinate_ascent import DualCoordinateAscent
-from bench_mtl.solvers.exponentiated_gradient import ExponentiatedGradient
-from bench_mtl.solvers.pegasos import Pegasos
-from bench_mtl.solvers.sparse_online import SparseOnline, SparseRun
+from bench_mtl.solvers import DualCoordinateAscent, ExponentiatedGradient, Pegasos, SparseOnline, SparseRun, StochasticGradient
 from bench_mtl.solvers.stochastic.examples import Examples, Order
-from bench_mtl.solvers.stochastic_gradient import StochasticGradient
 from bench_mtl.solvers.stochastic_subgradient import StochasticSubgradient
 
 RNG = np.random.default_rng(0)
@@ -75,20 +66,11 @@ def wide(loss: str = "logistic", **parameters: Any) -> L1BallGLM:
 
 
 WIDE = [
-    wide(radius=5.0),
-    wide(radius=5.0, balls="all"),
-    wide(radius=5.0, nonneg=True),
-    wide(radius=0.0),
-    wide(radius=1e6),
-    wide(penalty=0.02),
-    wide(penalty=0.0),
-    wide(penalty=1e3),
-    wide("squared", radius=1.0),
-    wide("squared", penalty=1.0, nonneg=True),
-    wide("multiclass", radius=5.0),
-    wide("multiclass", radius=5.0, balls="all", nonneg=True),
-    wide("multiclass", penalty=0.01),
-]
+    wide(radius=5.0), wide(radius=5.0, balls="all"), wide(radius=5.0, nonneg=True), wide(radius=0.0), wide(radius=1e6),
+    wide(penalty=0.02), wide(penalty=0.0), wide(penalty=1e3),
+    wide("squared", radius=1.0), wide("squared", penalty=1.0, nonneg=True),
+    wide("multiclass", radius=5.0), wide("multiclass", radius=5.0, balls="all", nonneg=True), wide("multiclass", penalty=0.01),
+]  # fmt: skip
 
 
 def last(solver: IterativeSolver, problem: Problem, iterates: int = 60) -> Any:

@@ -10,18 +10,10 @@ import pytest
 from numpy.testing import assert_allclose
 from solver_data import proven
 
+from bench_mtl import Problem, TaskData
 from bench_mtl.core.types import Array
-from bench_mtl.model.protocols import Problem
-from bench_mtl.model.task_data import TaskData
-from bench_mtl.problems.ball_hinge import BallHinge
-from bench_mtl.problems.l1_ball_glm import L1BallGLM
-from bench_mtl.problems.l1inf_hinge import L1InfHinge
-from bench_mtl.problems.sparse_low_rank import SparseLowRank
-from bench_mtl.solvers.admm import ADMM
-from bench_mtl.solvers.auto import Auto
-from bench_mtl.solvers.l1_working_set import L1WorkingSet
-from bench_mtl.solvers.partial_minimisation import PartialMinimisation
-from bench_mtl.solvers.pdhg import PDHG
+from bench_mtl.problems import BallHinge, L1BallGLM, L1InfHinge, SparseLowRank
+from bench_mtl.solvers import ADMM, PDHG, Auto, L1WorkingSet, PartialMinimisation
 from bench_mtl.solvers.units import LIKE, feature_units, in_units
 
 #: Examples, features and tasks.

@@ -13,12 +13,10 @@ from solver_data import proven
 from bench_mtl.core.types import Array
 from bench_mtl.data import TaskData
 from bench_mtl.model.forms import Hinges, LinearForm
-from bench_mtl.problems.dirty_model import DirtyModel
-from bench_mtl.problems.l1inf_hinge import L1InfHinge
-from bench_mtl.solvers.interior_point import InteriorPoint
+from bench_mtl.problems import DirtyModel, L1InfHinge
+from bench_mtl.solvers import InteriorPoint, WorkingSet
 from bench_mtl.solvers.interior_point.equations import Equations, State
 from bench_mtl.solvers.interior_point.solver import equations_of
-from bench_mtl.solvers.working_set import WorkingSet
 from bench_mtl.solvers.working_set.run import Run, central_rows, moved
 
 
@@ -59,7 +57,6 @@ def test_a_point_that_moves_keeps_what_stays(parameters: dict[str, float]) -> No
     rows, chosen = np.array([1, 4, 7, 30]), np.array([0, 4, 30, 41, 79])
     old, new = (equations_of(form.restricted(each)) for each in (rows, chosen))
     x = old.start(np.zeros((2, 3, 4) if has_entries else (3, 4)))
-    assert x is not None
     y = moved(x, old, rows, new, chosen, form.adjoint(old.dual_point(x)))
     for before, after in zip(of_rows(old, x), of_rows(new, y), strict=True):
         assert np.array_equal(after[:, [1, 2]], before[:, [1, 3]])
@@ -93,9 +90,7 @@ def test_few_rows_are_kept_of_many() -> None:
 def test_rows_join_for_their_entries_alone() -> None:
     """A row under three tasks' entry penalties together has no part that tasks share."""
     problem = DirtyModel(wide(np.random.default_rng(4)), entry_penalty=0.02, row_penalty=0.06)
-    last = proven(problem, WorkingSet(first=1), 1e-9)
-    assert last.best is not None
-    assert last.best.relative_gap <= 1e-9
+    proven(problem, WorkingSet(first=1), 1e-9)
 
 
 @pytest.mark.parametrize("targets", [np.ones((12, 3)), -np.ones((12, 3))])

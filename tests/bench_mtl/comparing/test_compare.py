@@ -14,21 +14,14 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from bench_mtl import Comparison, InputError, Iterate, IterativeSolver, Limits, Status, TaskData, compare, run
+from bench_mtl import BenchError, Comparison, InputError, Iterate, IterativeSolver, Limits, Status, TaskData, compare, load_registry, run
 from bench_mtl.comparing.instances import InMemory, filed, pickled, plain_parameters
-from bench_mtl.core.errors import BenchError
 from bench_mtl.core.types import Array
-from bench_mtl.engine.registry import load_registry
 from bench_mtl.engine.source_digest import source_digest
 from bench_mtl.model.protocols import Capability, Problem
-from bench_mtl.problems.l1_ball_glm import L1BallGLM
-from bench_mtl.problems.l1inf_glm import L1InfGLM
-from bench_mtl.problems.l1inf_hinge import L1InfHinge
-from bench_mtl.problems.sparse_low_rank import SparseLowRank
-from bench_mtl.problems.trace_norm_glm import TraceNormGLM
+from bench_mtl.problems import L1BallGLM, L1InfGLM, L1InfHinge, SparseLowRank, TraceNormGLM
 from bench_mtl.report.check import check_report, suite_report
-from bench_mtl.solvers.conic import Conic
-from bench_mtl.solvers.projected_subgradient import ProjectedSubgradient
+from bench_mtl.solvers import Conic, ProjectedSubgradient
 
 PLUGINS = Path(__file__).resolve().parents[2] / "plugins"
 
@@ -77,7 +70,6 @@ def test_every_solver_has_a_row_for_every_target(inline: Comparison) -> None:
 
 def test_what_is_proven_is_what_run_proves(problem: L1InfHinge, inline: Comparison) -> None:
     alone = run(problem, Conic(backend="CLARABEL"), tolerance=1e-6, limits=10).best
-    assert alone is not None
     samples = inline.samples()
     assert set(samples["solver"]) == {"projected_subgradient", "clarabel"}
     assert set(samples["problem"]) == set(inline.problems) == {"l1inf_hinge"}

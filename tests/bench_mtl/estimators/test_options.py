@@ -11,7 +11,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 
 import bench_mtl.estimators as public
-from bench_mtl.core.errors import InputError
+from bench_mtl import InputError, TaskData
 from bench_mtl.estimators.cross_validation import _simplest
 from bench_mtl.estimators.fitting import Progress
 
@@ -36,10 +36,7 @@ def huber(r: np.ndarray, delta: float) -> np.ndarray:
         (public.L12Regressor(penalty=2.0, reduction="sum"), lambda m: 2.0 * np.linalg.norm(m.coef_, axis=0).sum()),
         (public.OneNormRegressor(2.0), lambda m: 2.0 * np.abs(m.coef_).sum()),
         (public.TraceNormRegressor(penalty=2.0), lambda m: 2.0 * np.linalg.norm(m.coef_, "nuc")),
-        (
-            public.DirtyRegressor(0.1, 0.05),
-            lambda m: 0.1 * np.abs(m.shared_coef_).max(axis=0).sum() + 0.05 * np.abs(m.own_coef_).sum(),
-        ),
+        (public.DirtyRegressor(0.1, 0.05), lambda m: 0.1 * np.abs(m.shared_coef_).max(axis=0).sum() + 0.05 * np.abs(m.own_coef_).sum()),
         (public.SparseLowRankRegressor(1.0, 3.0), lambda m: np.abs(m.sparse_coef_).sum()),
     ],
     ids=lambda part: type(part).__name__,
@@ -72,15 +69,9 @@ def test_a_fit_of_quantiles_leaves_its_share_of_the_targets_below(estimator: Any
     assert model.gap_ <= 1e-2
     r = residuals(model)
     norm = np.abs(model.coef_).max(axis=0) if estimator is public.L1InfRegressor else np.linalg.norm(model.coef_, axis=0)
-    penalty = 0.1 * estimator(penalty="1 max", loss="quantile:0.8")._specification().on(data_of(X, Y), intercept=True).penalty
+    penalty = 0.1 * estimator(penalty="1 max", loss="quantile:0.8")._specification().on(TaskData.shared(X, Y), intercept=True).penalty
     assert model.objective_ == pytest.approx(np.maximum(0.8 * r, -0.2 * r).mean(axis=0).sum() + penalty * norm.sum(), rel=1e-6)
     np.testing.assert_allclose((r < 0.0).mean(axis=0), 0.8, atol=0.1)
-
-
-def data_of(rows: np.ndarray, targets: np.ndarray) -> Any:
-    from bench_mtl import TaskData
-
-    return TaskData.shared(rows, targets)
 
 
 # Options of problems

@@ -9,12 +9,10 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from bench_mtl.core.types import Iterate
-from bench_mtl.data import TaskData
+from bench_mtl import Iterate, TaskData
 from bench_mtl.estimators import ASOClassifier, ASORegressor, MTRLClassifier, MTRLRegressor, TraceNormClassifier, TraceNormRegressor
 from bench_mtl.estimators.row_space import RowSpace
-from bench_mtl.problems.task_relationships import TaskRelationships
-from bench_mtl.problems.trace_norm_glm import TraceNormGLM
+from bench_mtl.problems import TaskRelationships, TraceNormGLM
 
 RNG = np.random.default_rng(0)
 N, D, M = 12, 60, 4
@@ -44,7 +42,6 @@ PROBLEMS: tuple[tuple[Any, dict[str, float]], ...] = (
 def test_certificates_are_those_of_the_full_problem(name: str, squares: bool) -> None:
     """At any coordinates and any dual point: so every gap that is proven of the reduced problem is one of the full problem."""
     space = RowSpace.of(WIDE[name], squares=squares)
-    assert space is not None
     for problem, parameters in PROBLEMS:
         full, reduced = problem(WIDE[name], **parameters), problem(space.data, **parameters)
         A, r = 0.1 * RNG.standard_normal(reduced.point_shape), RNG.standard_normal(reduced.dual_shape)
@@ -82,8 +79,6 @@ def test_a_fit_finds_what_it_finds_with_all_features(name: str, own_rows: bool, 
     reduced = fitted()
     monkeypatch.setattr(RowSpace, "of", staticmethod(lambda data, *, squares: None))
     plain = fitted()
-    assert reduced.converged_
-    assert plain.converged_
     assert reduced.coef_.shape == plain.coef_.shape
     assert reduced.objective_ == pytest.approx(plain.objective_, rel=1e-5)
     if hasattr(plain, "gap_"):

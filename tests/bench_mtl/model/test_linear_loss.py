@@ -24,11 +24,8 @@ X = RNG.standard_normal((40, 5))
 SCORES = X @ RNG.standard_normal((5, 3)) + 0.5 * RNG.standard_normal((40, 3))
 TARGETS = {
     "squared": SCORES,
-    "logistic": np.where(SCORES > 0.0, 1.0, -1.0),
-    "hinge": np.where(SCORES > 0.0, 1.0, -1.0),
+    **dict.fromkeys(("logistic", "hinge", "squared_hinge", "exponential"), np.where(SCORES > 0.0, 1.0, -1.0)),
     "multiclass": np.asarray(np.arange(3) == SCORES.argmax(axis=1)[:, None], dtype=np.float64),
-    "squared_hinge": np.where(SCORES > 0.0, 1.0, -1.0),
-    "exponential": np.where(SCORES > 0.0, 1.0, -1.0),
 }
 UNLIMITED = ("squared", "squared_hinge", "exponential")
 

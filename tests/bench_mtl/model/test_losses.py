@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench_mtl.core.types import Array
-from bench_mtl.model.losses import LOSSES, Hinge, Logistic, Loss, MarginLoss, Multiclass, Squared
-from bench_mtl.solvers.stochastic import kernels
+from bench_mtl.model.losses import LOSSES, Loss, MarginLoss, Squared
 
 pytestmark = pytest.mark.numerics
 
@@ -110,9 +109,3 @@ def test_opposite_dual_entries_of_equal_examples_do_not_cancel(loss: MarginLoss,
         assert proven == bound(size * y * [[1.0], [0.0]])
         if radius < 1.0:
             assert proven > 0.0
-
-
-def test_compiled_loops_know_losses_by_their_codes() -> None:
-    codes = {Squared: kernels.SQUARED, Logistic: kernels.LOGISTIC, Hinge: kernels.HINGE, Multiclass: kernels.MULTICLASS}
-    for loss in LOSSES.values():
-        assert loss.code == codes.get(type(loss))

@@ -61,14 +61,6 @@ class Case:
     radius: float
 
 
-def _cauchy(rng: np.random.Generator, d: int, m: int) -> np.ndarray:
-    return rng.standard_cauchy((d, m))
-
-
-def _zero_rows(rng: np.random.Generator, d: int, m: int) -> np.ndarray:
-    return rng.standard_normal((d, m)) * (rng.random((d, 1)) < 0.3)
-
-
 def _one_dominates(rng: np.random.Generator, d: int, m: int) -> np.ndarray:
     A = rng.standard_normal((d, m))
     A[rng.integers(d)] *= 1e6
@@ -93,9 +85,9 @@ KINDS: dict[str, Callable[[np.random.Generator, int, int], np.ndarray]] = {
     "equal rows": lambda rng, d, m: np.tile(rng.standard_normal(m), (d, 1)),
     "constant": lambda rng, d, m: np.full((d, m), -0.1),
     "constant rows": lambda rng, d, m: np.repeat(rng.standard_normal((d, 1)), m, axis=1),
-    "zero rows": _zero_rows,
-    "cauchy": _cauchy,
-    "cauchy^3": lambda rng, d, m: _cauchy(rng, d, m) ** 3,
+    "zero rows": lambda rng, d, m: rng.standard_normal((d, m)) * (rng.random((d, 1)) < 0.3),
+    "cauchy": lambda rng, d, m: rng.standard_cauchy((d, m)),
+    "cauchy^3": lambda rng, d, m: rng.standard_cauchy((d, m)) ** 3,
     "geometric": lambda rng, d, m: 2.0 ** -((np.arange(m) + rng.integers(0, 3, (d, 1))) % 60.0),
     "geometric by row": lambda rng, d, m: 2.0 ** -(np.arange(d)[:, None] % 60.0) * rng.uniform(0.5, 1.0, (d, m)),
     "one dominates": _one_dominates,

@@ -11,12 +11,7 @@ from projection_cases import U, exact_sum
 
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
-from bench_mtl.projections import (
-    METHODS,
-    project_box_simplex,
-    project_l1_ball,
-    project_simplex,
-)
+from bench_mtl.projections import METHODS, project_box_simplex, project_l1_ball, project_simplex
 from bench_mtl.validation import slow_projections as slow
 
 pytestmark = pytest.mark.numerics

@@ -69,8 +69,6 @@ def test_details_belong_to_the_answer(name: str) -> None:
     A = MATRICES[name]
     for method in METHODS:
         found = trace_ball_projection(A, 0.4 * norm_trace(A), method=method)
-        assert found.singular_values is not None
-        assert found.subspace is not None
         count = len(found.singular_values)
         values = np.linalg.svd(found.matrix, compute_uv=False)
         assert apart(found.singular_values, values[:count]) <= 1e-12 * values[0]
@@ -174,7 +172,6 @@ def test_a_good_start_saves_the_search() -> None:
     A = low_rank(300, 280)
     radius = 0.5 * norm_trace(A)
     answer = trace_ball_projection(A, radius)
-    assert answer.subspace is not None
     count = answer.subspace.shape[1]
 
     def rule(values: np.ndarray) -> tuple[float, int]:
@@ -182,7 +179,6 @@ def test_a_good_start_saves_the_search() -> None:
 
     assert spectra.by_partial(A, rule, None, count + 1) is None
     found = spectra.by_partial(A, rule, answer.subspace, count + 1)
-    assert found is not None
     assert found.vectors.shape == (280, count)
 
 
@@ -239,7 +235,6 @@ def test_neither_a_vast_matrix_nor_a_radius_out_of_its_reach_is_lost(method: str
     found = trace_ball_projection(np.ldexp(base, 1019), math.ldexp(0.5, 1019), method=method)  # its singular values overflow
     assert apart(np.ldexp(found.matrix, -1019), slow.trace_ball(base, 0.5)) <= 1e-12
     assert found.theta == math.inf
-    assert found.singular_values is not None
     assert found.singular_values.sum() == pytest.approx(math.ldexp(0.5, 1019), rel=1e-12)
 
 

@@ -12,12 +12,9 @@ import pytest
 from scipy import sparse
 from shown_results import fill, run
 
-from bench_mtl.core.types import Certificate, Iterate
+from bench_mtl import Capability, Certificate, Iterate, TaskData, load_registry, make_problem
 from bench_mtl.data import read_npz
 from bench_mtl.data.synthetic import synthetic_l1inf
-from bench_mtl.engine.registry import load_registry, make_problem
-from bench_mtl.model.protocols import Capability
-from bench_mtl.model.task_data import TaskData
 from bench_mtl.publish.cones import cone_programme, to_cbf, to_mps
 from bench_mtl.publish.instances import MOST, attachments, npz
 from bench_mtl.results.loading import read_results

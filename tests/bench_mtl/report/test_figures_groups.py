@@ -87,14 +87,7 @@ def test_a_size_that_was_not_reached_is_a_cross_at_the_time_it_had(make_store):
     sizes, stopped = (10, 20, 40), {"times": {"build": 0.1, "setup": 0.2, "solve": 11.0}}
     times = {"pg": (0.1, 0.3, 0.8), "scs": (1.0, 1.0, None), "ag": (None,) * 3}
     made = [
-        timed(
-            solver,
-            seconds,
-            problem=f"n={size}",
-            data={"name": "made_up", "examples": size},
-            radius=1.0,
-            **stopped if seconds is None else {},
-        )
+        timed(solver, seconds, problem=f"n={size}", data={"name": "made_up", "examples": size}, radius=1.0, **{} if seconds else stopped)
         for solver, of_sizes in times.items()
         for size, seconds in zip(sizes, of_sizes, strict=True)
     ]

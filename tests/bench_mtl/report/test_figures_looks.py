@@ -12,8 +12,7 @@ import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from bench_mtl.core.errors import InputError
-from bench_mtl.engine.registry import load_registry
+from bench_mtl import InputError, load_registry
 from bench_mtl.report.figures import looks, solver_look, style
 from bench_mtl.results.frames import GENERIC, PEER, SPECIALISED, UNKNOWN
 

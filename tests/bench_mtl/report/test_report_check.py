@@ -84,10 +84,7 @@ def test_all_reports_and_the_list_of_them(command: Command, reports: Path) -> No
     code, out, err = command("report", reports, "--check")
     assert (code, err) == (0, [])
     assert [re.sub(r".*/| in \d+ lines", "", line) for line in out] == ["one: 0 faults", "two: 0 faults", "README.md: 0 faults"]
-    for path, right, wrong in (
-        (reports / "one" / "report.md", "to 73x", "to 37x"),
-        (reports / "README.md", "7.6 to 18", "7.6 to 81"),
-    ):
+    for path, right, wrong in ((reports / "one" / "report.md", "to 73x", "to 37x"), (reports / "README.md", "7.6 to 18", "7.6 to 81")):
         text = path.read_text()
         path.write_text(text.replace(right, wrong))
         code, out, err = command("report", reports, "--check")

@@ -39,20 +39,10 @@ def test_numbers_have_the_digits_that_mean_something(form, texts):
     assert {value: form(value) for value in texts} == texts
 
 
-FRAME = pd.DataFrame(
-    {
-        "solver": ["a|b", "c"],
-        "runs": [3, 3],
-        "relative_gap": [1e-7, math.nan],
-        "in_full": [3, 3],
-        "proven": [2, 0],
-        "seconds_to_1e-4": [math.nan, 0.5],
-        "reached_1e-4": [1, 3],
-        "runs_to_1e-4": [3, 3],
-        "reason": ["two\nlines & 5 % <of> *it*", None],
-    }
-)
-
+FRAME = pd.DataFrame({
+    "solver": ["a|b", "c"], "runs": [3, 3], "relative_gap": [1e-7, math.nan], "in_full": [3, 3], "proven": [2, 0],
+    "seconds_to_1e-4": [math.nan, 0.5], "reached_1e-4": [1, 3], "runs_to_1e-4": [3, 3], "reason": ["two\nlines & 5 % <of> *it*", None],
+})  # fmt: skip
 
 COLUMNS = [
     columns.SOLVER, columns.count_of("runs"), columns.Column("relative_gap", form=format_gap, counted=("proven", "in_full")),

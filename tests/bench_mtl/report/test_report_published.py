@@ -17,11 +17,6 @@ PUBLISHED = sorted(path.parent for path in (ROOT / "reports").glob("*/results.sq
 #: Those that are looked at every time: one with a sweep, one of several problems, one with measures. The others are slow tests.
 QUICK = ("headline-hinge", "headline-lowrank", "singer-synthetic-logistic")
 
-EACH = pytest.mark.parametrize(
-    "folder", [pytest.param(folder, marks=[] if folder.name in QUICK else pytest.mark.slow, id=folder.name) for folder in PUBLISHED]
-)
-
-
 #: Suites whose results need a device that none of the published results has run on.
 UNPUBLISHED = {"headline-accelerator", "headline-accelerator-one-core"}
 
@@ -33,7 +28,9 @@ def test_every_shipped_suite_has_a_published_report_that_is_listed():
         assert f"({folder.name}/report.md)" in listed
 
 
-@EACH
+@pytest.mark.parametrize(
+    "folder", [pytest.param(folder, marks=[] if folder.name in QUICK else pytest.mark.slow, id=folder.name) for folder in PUBLISHED]
+)
 def test_a_published_report_is_that_of_its_results(folder):
     assert check_report(folder, suite_report)[0] == [], "make reports writes it again"
     assert re.findall(r"^!\[.*\]\((.*)\)", (folder / "report.md").read_text(), re.MULTILINE) == ["cover.svg"]

@@ -27,20 +27,9 @@ def tables(*made: Run) -> tuple[list[Case], pd.DataFrame, pd.DataFrame]:
                 "relative_gap": 1.0, "build_seconds": float("scs" in solver),
             }
         )  # fmt: skip
-        samples += [
-            {
-                "run_id": number,
-                "seconds": seconds,
-                "primal": 1.0,
-                "dual": 1.0 - gap,
-                "relative_gap": gap,
-                "asked_tolerance": asked,
-                "passes": 0.0,
-                "iteration": 1,
-            }
-            for seconds, gap, asked in points
-        ]
-    return cases, pd.DataFrame(runs), pd.DataFrame(samples)
+        samples += [(number, seconds, 1.0 - gap, gap, asked) for seconds, gap, asked in points]
+    table = pd.DataFrame(samples, columns=["run_id", "seconds", "dual", "relative_gap", "asked_tolerance"])
+    return cases, pd.DataFrame(runs), table.assign(primal=1.0, passes=0.0, iteration=1)
 
 
 def again(*made: Run, repetitions: int = 3) -> list[tuple[str, float, int]]:

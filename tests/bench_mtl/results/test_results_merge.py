@@ -13,8 +13,7 @@ from hand_made import MACHINE, case, content, fill, finished_in, numbers, outcom
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench_mtl.core.errors import InputError
-from bench_mtl.core.types import Status
+from bench_mtl import InputError, Status
 from bench_mtl.results import FILE_NAME, Store
 from bench_mtl.results.merge import merge
 

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench_mtl import stats
-from bench_mtl.core.errors import InputError
+from bench_mtl import InputError, stats
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,9 @@ from typing import Any, Self
 import numpy as np
 import pytest
 
-from bench_mtl.core.errors import InputError
+from bench_mtl import InputError, TaskData
 from bench_mtl.engine.registry import Registry, load_registry
-from bench_mtl.model.task_data import TaskData
-from bench_mtl.problems.l1inf_glm import L1InfGLM
-from bench_mtl.problems.ridge_hinge import RidgeHinge
+from bench_mtl.problems import L1InfGLM, RidgeHinge
 from bench_mtl.validation.tiny_instances import all_instances, in_memory, sharded_instances, tiny_instances
 from bench_mtl.validation.validate import validate
 

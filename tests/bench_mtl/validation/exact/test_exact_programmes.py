@@ -12,10 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bench_mtl import TaskData, load_registry, run
 from bench_mtl.core.types import Array, Limits, Tolerance
-from bench_mtl.engine.driver import run
-from bench_mtl.engine.registry import load_registry
-from bench_mtl.model.task_data import TaskData
 from bench_mtl.problems.l1inf_hinge import L1InfHinge
 
 SOLVER = shutil.which("esolver")
@@ -56,9 +54,7 @@ def optimum(text: str, folder: Path) -> Fraction:
     subprocess.run(command, capture_output=True, timeout=300, check=False)
     answer = (folder / "answer.txt").read_text()
     assert "status OPTIMAL" in answer
-    found = re.search(r"Value = (\S+)", answer)
-    assert found is not None
-    return Fraction(found[1])
+    return Fraction(re.search(r"Value = (\S+)", answer)[1])
 
 
 def instance(kind: str, form: str, rng: np.random.Generator) -> tuple[Array, Array, dict[str, Any]]:
