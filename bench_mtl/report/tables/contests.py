@@ -71,12 +71,16 @@ def _cases(times: pd.DataFrame) -> pd.DataFrame:
     by_case = rows.sort_values(["repetition", "seconds"], kind="stable").groupby(keys, sort=False)
     table["runs"], table["reached"] = by_case["runs"].sum(), by_case["seconds"].count()
     for name, column in {"repetitions": "seconds", "timeouts": "timeouts", "statuses": "statuses"}.items():
-        table[name] = by_case[column].agg(lambda values: tuple(values.dropna()))
+        table[name] = by_case[column].agg(_present)
     table["repetitions"] = [tuple(max(each, RESOLUTION) for each in seconds) for seconds in table["repetitions"]]
     table["first_seconds"] = [seconds[0] if seconds else np.nan for seconds in table["repetitions"]]
     table["median_seconds"] = [median(seconds) if seconds else np.nan for seconds in table["repetitions"]]
     table["later_seconds"] = [median(later(seconds)) if seconds else np.nan for seconds in table["repetitions"]]
     return table.assign(tried=table["runs"] > 0).reset_index()
+
+
+def _present(values: pd.Series[Any]) -> tuple[Any, ...]:
+    return tuple(values.dropna())
 
 
 def later(repetitions: tuple[float, ...]) -> tuple[float, ...]:
