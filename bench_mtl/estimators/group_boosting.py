@@ -201,7 +201,7 @@ class GroupSparseBoostingClassifier(ClassifierMixin, TransformerMixin, BaseEstim
         self._keep(drop_negligible_weights(model, self.penalty_, found, self.tol))
         self.n_iter_ = budget.steps
         if not self.converged_:
-            warn_unproven(self.gap_, self.tol, self.message_)
+            warn_unproven(self.gap_, self.tol, self.message_, stacklevel=4)
         return self
 
     def _check_parameters(self) -> None:

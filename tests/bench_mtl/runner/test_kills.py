@@ -118,14 +118,15 @@ def test_what_is_interrupted_has_not_died(tmp_path: Path) -> None:
     suite = suite_of('name = "projected_gradient"', 'name = "accelerated_gradient"')
     cases, killed = cases_of(suite), tmp_path / "killed"
     killed.mkdir()
-    with Store.create(tmp_path, suite) as store:
+    folder = tmp_path / "interrupted"
+    with Store.create(folder, suite) as store:
         store.begin(cases[0].key)
         assert store.deaths() == {}
-    with Store.create(tmp_path, suite) as store:
+    with Store.create(folder, suite) as store:
         assert store.deaths() == {}
         store.begin(cases[0].key)
         store.begin(cases[1].key)
         for ending in ("", "-wal"):
-            shutil.copy(f"{tmp_path / FILE_NAME}{ending}", killed)
+            shutil.copy(f"{folder / FILE_NAME}{ending}", killed)
     with Store.create(killed, suite) as store:
         assert store.deaths() == {case.key: 1 for case in cases}
