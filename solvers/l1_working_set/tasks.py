@@ -199,7 +199,7 @@ class LogisticTask(Task):
         X = columns.chosen(features)
         cone = None if self._cone is None else self._cone[features]
         slopes, w = np.empty(len(features)), self.w[features]
-        t, (value, g, h) = self.t, self._at(self.t)
+        t, (value, g, h), total = self.t, self._at(self.t), float(self.weights.sum())
         for _ in range(_MODELS):
             products(X, g, slopes)
             self.products += columns.multiplied(features)
@@ -212,7 +212,7 @@ class LogisticTask(Task):
             combine(X, change, step)
             size = float(np.abs(w).sum())
             slope = -float(slopes @ change) + penalty * (float(np.abs(new).sum()) - size)
-            rounding = _ROUNDING * (value + penalty * size)
+            rounding = _ROUNDING * (value + penalty * size + total)  # log(1 + x) has the rounding of 1 + x
             for halving in range(_HALVINGS):
                 length = 0.5**halving
                 trial = w + length * change if halving else new
