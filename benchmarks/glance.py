@@ -49,10 +49,14 @@ CONTESTS_HEAD = """\
 | problem | auto to 1e-4, s | best rival, s | ratio | auto to 1e-6, s | best rival, s | ratio |
 | --- | --- | --- | --- | --- | --- | --- |"""
 
-#: Of the table of the second day.
+#: Of the tables of the second day: its seconds over the first day's, and the verdicts that are others.
 DAYS_HEAD = """\
 | report | problems | auto | best generic | best library |
 | --- | --- | --- | --- | --- |"""
+
+CHANGES_HEAD = """\
+| problem | proven gap | first day | second day |
+| --- | --- | --- | --- |"""
 
 TARGETS = (1e-4, 1e-6)
 
@@ -152,7 +156,8 @@ def blocks(page: str) -> Iterator[tuple[str, str]]:
         yield HEAD, "\n".join([HEAD, *lines(page)])
         return
     yield CONTESTS_HEAD, "\n".join([score(), "", CONTESTS_HEAD, *lines(page)])
-    yield DAYS_HEAD, "\n".join([differences(), "", DAYS_HEAD, *days()])
+    yield DAYS_HEAD, "\n".join([DAYS_HEAD, *days()])
+    yield CHANGES_HEAD, "\n".join([agreement(), "", CHANGES_HEAD, *changes()])
 
 
 def score() -> str:
@@ -165,18 +170,27 @@ def score() -> str:
     return f"Of {len(_contests())} problems, {'; '.join(sentences)}."
 
 
-def differences() -> str:
-    """Return of how many problems both days say the same, and what they say of the others."""
-    problems = [problem for of_report in _two_days().values() for problem in of_report]
-    others: list[str] = []
-    same = []
+def agreement() -> str:
+    """Return of how many problems both days say the same."""
+    counts = [
+        f"{sum(len({ratio.verdict for ratio in ratios}) == 1 for _, ratios in _on_both_days(target))} to {format_target(target)}"
+        for target in TARGETS
+    ]
+    return f"Of {len(_on_both_days(TARGETS[0]))} problems both days say the same of {enumerated(counts)}."
+
+
+def changes() -> Iterator[str]:
+    """Yield the lines of the table of problems of which the days say something else."""
     for target in TARGETS:
-        ratios = {name: [_against_best(day, target)[1] for day in days] for name, *days in problems}
-        changed = {name: (first, second) for name, (first, second) in ratios.items() if first.verdict != second.verdict}
-        others += [f"{name} to {format_target(target)}, {first} and then {second}" for name, (first, second) in changed.items()]
-        same.append(f"{len(problems) - len(changed)} to {format_target(target)}")
-    rest = f" Others: {'; '.join(others)}." if others else ""
-    return f"Of {len(problems)} problems both days say the same of {enumerated(same)}.{rest}"
+        for name, ratios in _on_both_days(target):
+            if len({ratio.verdict for ratio in ratios}) > 1:
+                texts = [str(ratio) if ratio.is_finite else ratio.verdict.partition(" ")[0] for ratio in ratios]
+                yield f"| {name} | {format_target(target)} | {' | '.join(texts)} |"
+
+
+def _on_both_days(target: float) -> list[tuple[str, list[Ratio]]]:
+    """Return the ratios of both days to a target, problem by problem."""
+    return [(name, [_against_best(day, target)[1] for day in days]) for of in _two_days().values() for name, *days in of]
 
 
 def days() -> Iterator[str]:

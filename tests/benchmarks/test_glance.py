@@ -6,8 +6,9 @@ import re
 import sqlite3
 from contextlib import closing
 from html import unescape
+from itertools import groupby
 from pathlib import Path
-from statistics import median
+from statistics import geometric_mean, median
 
 import pytest
 
@@ -64,3 +65,24 @@ def test_seconds_are_those_of_the_rows() -> None:
     expected = median(seconds for _, seconds in rows[1:])
     (cells,) = ([cell.strip() for cell in text.split("|")] for text in lines(PAPER) if text.startswith(f"| {line.text} |"))
     assert float(cells[3]) == pytest.approx(expected, rel=5e-3)
+
+
+def test_the_second_day_is_of_the_same_problems_and_says_its_seconds() -> None:
+    """Of one report, from SQL alone: medians of the later runs of `auto` on both days."""
+    folders = [glance.REPORTS / "headline-peers", glance.REPORTS / "headline-peers" / glance.SECOND_DAY]
+    of_days = [_medians_of_auto(folder) for folder in folders]
+    assert of_days[0].keys() == of_days[1].keys()
+    ratios = [second / of_days[0][problem] for problem, second in of_days[1].items()]
+    (line,) = (line for line in glance.days() if line.startswith("| headline-peers |"))
+    mean, low, high = map(float, re.findall(r"[\d.]+", line.split("|")[3]))
+    assert (mean, low, high) == pytest.approx((geometric_mean(ratios), min(ratios), max(ratios)), abs=0.051)
+
+
+def _medians_of_auto(folder: Path) -> dict[str, float]:
+    with closing(sqlite3.connect(folder / "results.sqlite")) as database:
+        rows = database.execute(
+            "select problem_label, setup_seconds + solve_seconds from runs where solver_label = ? and target = 1e-6 "
+            "and clock = 'timed' and status = 'verified' order by problem_label, repetition",
+            (AUTO,),
+        ).fetchall()
+    return {problem: median([seconds for _, seconds in of][1:]) for problem, of in groupby(rows, key=lambda row: row[0])}
