@@ -19,6 +19,8 @@ STEP_RULES = ("local", "lipschitz")
 _SMALLEST_SMOOTHING = 1e-13
 #: The smoothed problem is solved when its value changes between two checks by no more than this share of what smoothing hides.
 _SETTLED = 1e-9
+#: What a value loses in rounding, as a share of it.
+_ROUNDING = 1e-16
 #: Steps between two checks; after 20 checks only they yield iterates.
 _CHECK_EVERY = 10
 
@@ -34,7 +36,7 @@ class SmoothedGradient(SteppingSolver):
     Every 10 steps the objective F = f + r and the best lower bound D so far are computed, and mu falls as soon as
     F - D <= F - f_mu - r: what is left to prove is no more than what the smoothing hides. (At the minimum of the smoothed problem
     f_mu + r <= D, so that this happens after finitely many steps.) It also falls
-    when f_mu + r hardly moves any more, for problems whose bounds prove nothing. A good start finds its mu by the same rule.
+    when f_mu + r hardly moves any more, as far as its rounding shows that, for problems whose bounds prove nothing. A good start finds its mu by the same rule.
 
     The dual point of an iterate is the best of all so far: those that give the gradients, and their averages since the last
     restart with the weights t_i. A check costs 1.5 passes, a step one.
@@ -175,7 +177,8 @@ class SmoothedStepper(Stepper):
         hidden = objective - smoothed_objective
         proven = objective - now.highest <= hidden
         decrease, now.smoothed_before = now.smoothed_before - smoothed_objective, smoothed_objective
-        settled = abs(decrease) <= _SETTLED * hidden
+        moves = _SETTLED * hidden  # below rounding the value may stand still by chance
+        settled = abs(decrease) <= moves and moves > _ROUNDING * abs(smoothed_objective)
         if now.smoothing <= _SMALLEST_SMOOTHING or not (proven or settled):
             return False
         now.smoothing *= self.options.reduction

@@ -28,17 +28,8 @@ _MODULES = {
 }
 
 __all__ = [
-    "Executor",
-    "Found",
-    "InlineExecutor",
-    "Interrupt",
-    "LocalExecutor",
-    "Setting",
-    "executor_for",
-    "forget_peak",
-    "peak_mib",
-    "run_cases",
-]
+    "Executor", "Found", "InlineExecutor", "Interrupt", "LocalExecutor", "Setting", "executor_for", "forget_peak", "peak_mib", "run_cases",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> object:

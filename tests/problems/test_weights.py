@@ -45,13 +45,12 @@ def targets_of(name: str, parameters: dict[str, Any]) -> np.ndarray:
 
 
 def every_problem() -> Iterator[Any]:
-    """Yield each problem with and without intercepts, and its gap; subgradients solve hinges with a ridge and intercepts, and smoothing
-    those in balls, to 1e-8 on some processors only."""
-    rough = {("ridge_hinge", True): (1e-3, 1e-5), ("ball_hinge", True): (1e-7,)}
+    """Yield each problem with and without intercepts, and its gap; subgradients solve hinges with a ridge and intercepts."""
     for intercept in (False, True):
         for (name, parameters), title in zip(PROBLEMS, IDS, strict=True):
-            for gap in rough.get((name, intercept), (1e-8,)):
-                marks = pytest.mark.slow if gap == 1e-5 else []
+            is_rough = (name, intercept) == ("ridge_hinge", True)
+            for gap in (1e-3, 1e-5) if is_rough else (1e-8,):
+                marks = pytest.mark.slow if is_rough and gap < 1e-3 else []
                 yield pytest.param(name, parameters, intercept, gap, id=f"{title}-{intercept}-{gap:g}", marks=marks)
 
 
