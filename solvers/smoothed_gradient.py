@@ -35,8 +35,8 @@ class SmoothedGradient(SteppingSolver):
 
     Every 10 steps the objective F = f + r and the best lower bound D so far are computed, and mu falls as soon as
     F - D <= F - f_mu - r: what is left to prove is no more than what the smoothing hides. (At the minimum of the smoothed problem
-    f_mu + r <= D, so that this happens after finitely many steps.) It also falls
-    when f_mu + r hardly moves any more, as far as its rounding shows that, for problems whose bounds prove nothing. A good start finds its mu by the same rule.
+    f_mu + r <= D, so that this happens after finitely many steps.) It also falls when f_mu + r hardly moves any more, as far as its
+    rounding shows that, for problems whose bounds prove nothing. A good start finds its mu by the same rule.
 
     The dual point of an iterate is the best of all so far: those that give the gradients, and their averages since the last
     restart with the weights t_i. A check costs 1.5 passes, a step one.
