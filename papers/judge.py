@@ -176,7 +176,8 @@ def _agreed(readings: Mapping[Protocol, Reading], experiment: Experiment) -> tup
         return (_VERDICTS[kinds.pop()] if len(kinds) == 1 else Verdict.UNKNOWN), ""
     names: dict[str, None] = {}
     for (one, first), (two, second) in itertools.combinations(readings.items(), 2):
-        unlike = [experiment.head(name) for (name, a), (_, b) in zip(one, two, strict=True) if a != b]
+        here, there = dict(one), dict(two)
+        unlike = [experiment.head(name) for name in here | there if here.get(name) != there.get(name)]
         if len(unlike) == 1 and {first, second} == {Reading.HOLDS, Reading.FAILS}:
             names[unlike[0]] = None
     return Verdict.DEPENDS, f"; depends on {', '.join(names)}" if names else "; no choice alone is seen to change it"

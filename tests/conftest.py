@@ -1,7 +1,5 @@
 """Fixtures for all tests, and what their names may be."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

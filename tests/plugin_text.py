@@ -1,7 +1,5 @@
 """The text of plug-in files that tests write."""
 
-from __future__ import annotations
-
 from textwrap import indent
 
 

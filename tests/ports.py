@@ -1,7 +1,5 @@
 """Where processes take connections, and whether what answers there is HTTP."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """One Dask cluster for all tests of a process that do not break it: two workers, which only those find who hold its key."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The documentation is true: its Python runs, its plug-ins conform, its commands exist, its links lead somewhere."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """`make portable`: which settings a processor runs, and that they have an effect."""
 
-from __future__ import annotations
-
 import pytest
 from portable import NUMERICAL, TESTS, Processor, few_settings, marked_files, settings
 

@@ -1,7 +1,5 @@
 """The reference has a place for every public name, and every public name says what it is."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import re

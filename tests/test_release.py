@@ -1,7 +1,5 @@
 """What the tree says of itself is the same everywhere: version, date, licence, dependencies, commands, citations; and it stays light."""
 
-from __future__ import annotations
-
 import datetime
 import re
 import subprocess

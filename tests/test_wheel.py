@@ -1,7 +1,5 @@
 """What is built from the tree holds all that it should; `.ci/wheel` installs it and runs what the README says."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import tarfile

@@ -1,7 +1,5 @@
 """Words that this project once used in a sense of its own are in nothing that a stranger reads: pages, messages, docstrings."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

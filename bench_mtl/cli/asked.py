@@ -29,7 +29,7 @@ from bench_mtl.engine.environment import pinned_threads
 from bench_mtl.engine.places import place_text, places_of, traceback_lines
 from bench_mtl.engine.registry import Registry, load_registry
 from bench_mtl.engine.suite import Instance
-from bench_mtl.engine.suite_file import read_toml, require_storable
+from bench_mtl.engine.suite_file import LARGEST_SEED, read_toml, require_storable
 from bench_mtl.model.fit_problem import FitProblem
 from bench_mtl.model.protocols import Problem, Solver
 from bench_mtl.model.regularisers import Constraint, Penalty, Stacked
@@ -122,7 +122,7 @@ def _asked(
     require_importable(plugins)
     registry = load_registry(plugins)
     spec = data_spec(data, data_option, preprocess, data_dir)
-    instance = Instance(problem, problem, spec, key_values(param, "--param"), whole_number("--seed", seed))
+    instance = Instance(problem, problem, spec, key_values(param, "--param"), whole_number("--seed", seed, maximum=LARGEST_SEED))
     return Asked(instance, key_values(option, "--option"), tolerance, limits, threads, data_dir, plugins, traceback, registry)
 
 

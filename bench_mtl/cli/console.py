@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench_mtl.core.text import LONGEST_LINE, one_line, visible
+from bench_mtl.core.text import LONGEST_LINE, encodable, one_line, visible
 
 if TYPE_CHECKING:
     from bench_mtl.core.types import Certificate, Record, Sample
@@ -171,4 +171,4 @@ def _plain(value: Any) -> Any:
 
 def _word(value: Any) -> str:
     """Return a text that can be written as UTF-8."""
-    return str(value).encode("utf-8", "backslashreplace").decode("utf-8")
+    return encodable(str(value))

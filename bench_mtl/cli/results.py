@@ -180,6 +180,9 @@ def check(folders: tuple[Path, ...], drop: bool, recertify: bool, data_dir: Path
       bench-mtl check results/quick --recertify
     """
 
+    if not recertify and (data_dir or plugins):
+        raise InputError("--data-dir and --plugins are for --recertify, which builds the problems again")
+
     def look(folder: Path, document: dict[str, Any]) -> bool:
         return _is_whole(folder, document, drop=drop) and (not recertify or _is_proven(folder, document, data_dir, plugins))
 

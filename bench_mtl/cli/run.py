@@ -28,6 +28,7 @@ from bench_mtl.results import FILE_NAME, Outcome, Plan, Store, plan_suite
 from bench_mtl.results.decisive import decisive_cases
 from bench_mtl.results.enclosures import CONTRADICTION
 from bench_mtl.results.selection import Selection, chosen_cases
+from bench_mtl.results.view import VIEW
 from bench_mtl.runner import Executor, Setting, executor_for, run_cases
 from bench_mtl.runner.interrupt import Interrupt
 from bench_mtl.runner.planning import planned_cases
@@ -186,11 +187,12 @@ def _reported(folder: Path, made: int) -> tuple[int, tuple[str, ...] | None]:
     """Write the report unless it is current; return the exit code, and the contradictions if they were looked for again."""
     report, results = folder / "report.md", folder / FILE_NAME
     may_change = results.with_name(f"{FILE_NAME}-wal").exists()  # while somebody else reads, changes may wait there
-    if made or may_change or not report.is_file() or report.stat().st_mtime_ns < results.stat().st_mtime_ns:
+    text = report.read_text(encoding="utf-8", errors="replace") if report.is_file() else None
+    if made or may_change or text is None or f"\n> {VIEW}" in text or report.stat().st_mtime_ns < results.stat().st_mtime_ns:
         written = said_report(folder)
         return exit_code_of(written.statuses, written.contradictions), written.contradictions
     say(f"nothing to run; report: {report}")
-    alarms = [line for line in report.read_text(encoding="utf-8").splitlines() if line.startswith(f"> **{CONTRADICTION} ")]
+    alarms = [line for line in text.splitlines() if line.startswith(f"> **{CONTRADICTION} ")]
     with Store.open(folder) as store:
         return exit_code_of(store.statuses(), alarms), None
 

@@ -16,12 +16,12 @@ from bench_mtl.cli.asked import Asked, at, problem_options, say_places, say_prob
 from bench_mtl.cli.console import Answer, answer, fail, run_document, sample_document, say, warn
 from bench_mtl.cli.options import A_PATH, EXIT_FAILED, EXIT_INTERRUPTED, problems, replacing, require_replaceable, traceback_option
 from bench_mtl.cli.options import solvers as solver_words
-from bench_mtl.comparing.arguments import labelled_solvers
+from bench_mtl.comparing.arguments import labelled_solvers, relative_gaps
 from bench_mtl.comparing.running import Plan, run_instances
 from bench_mtl.core.checks import real_number
 from bench_mtl.core.dask_cluster import exposure
 from bench_mtl.core.errors import BenchError, IncompleteError, InputError
-from bench_mtl.core.text import LONGEST_LINE, one_line, outward, require_label
+from bench_mtl.core.text import LONGEST_LABEL, LONGEST_LINE, one_line, outward
 from bench_mtl.core.types import Certificate, Iterate, Proof, Record, Sample, Status, Times
 from bench_mtl.data.catalogue import option_names, takes_seed
 from bench_mtl.engine import driver
@@ -77,13 +77,15 @@ def solve(
     if len(solvers) > 1:
         alone = {"--option": asked.options, "--cluster": cluster, "--save": save, "--checkpoint": checkpoint, "--resume": resume}
         for option, value in {**alone, "--checkpoint-every": checkpoint_every}.items():
-            if value:
+            if value not in (None, {}):
                 raise InputError(f"{option} is for one solver; a suite file gives several solvers options of their own (bench-mtl run)")
         return _compared(asked, solvers, out)
     if out is not None:
         raise InputError("--out is for several solvers; --save keeps the solution of one")
     if checkpoint_every is not None and checkpoint is None:
         raise InputError("--checkpoint-every needs --checkpoint, the file to write")
+    if save is not None and checkpoint is not None and save.resolve() == checkpoint.resolve():
+        raise InputError("--save and --checkpoint name the same file: the solution would replace the checkpoint")
     asked, solver = _on_cluster(asked, solvers[0], cluster).chosen(solvers[0])
     seconds = 60.0 if checkpoint_every is None else real_number("--checkpoint-every", checkpoint_every, strict=True)
     if checkpoint is not None and checkpoint.is_file() and (resume is None or checkpoint.resolve() != resume.resolve()):
@@ -172,7 +174,7 @@ def _compared(asked: Asked, solvers: tuple[str, ...], out: Path | None) -> Answe
     """Compare several solvers on a problem, and return the exit code."""
     from bench_mtl.core.kernels.cache import has_compiled_code
 
-    registry, target = asked.registry, asked.tolerance.relative_gap
+    registry, targets = asked.registry, relative_gaps(asked.tolerance.relative_gap, "--target")
     chosen = labelled_solvers(solvers, registry)  # before data are read
     problem = asked.build()
     say_problem(asked.instance.problem, problem)
@@ -183,12 +185,12 @@ def _compared(asked: Asked, solvers: tuple[str, ...], out: Path | None) -> Answe
     instance = replace(one, parameters=of.parameters, code=of.code, seed=one.seed if takes_seed(one.data) else None)
     instance = replace(instance, fingerprint=instance.fingerprint_here(asked.data_dir))
     data = str(one.data.get("file") or one.data.get("name"))
-    title = require_label("the title of the report", f"{one.problem}, {Path(data).name}")
+    title = one_line(f"{one.problem}, {Path(data).name}", LONGEST_LABEL - len("..."))
     plan = Plan(
-        chosen, registry, (target,), asked.limits, threads=asked.threads, plugins=asked.plugins, out=out, progress=say,
+        chosen, registry, targets, asked.limits, threads=asked.threads, plugins=asked.plugins, out=out, progress=say,
         data_dir=asked.data_dir, curves=out is not None,
     )  # fmt: skip
-    result = run_instances([instance], plan, title, "1 problem", [f"bench-mtl {shlex.join(sys.argv[1:])}"])
+    result = run_instances([instance], plan, title, "1 problem", [f"bench-mtl {one_line(shlex.join(sys.argv[1:]))}"])
     if asked.traceback:
         say_tracebacks(result.folder)
     say()

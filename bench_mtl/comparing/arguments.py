@@ -63,12 +63,12 @@ def _label(name: str, label: object) -> str:
     return require_label(f"a label in {name}", label)
 
 
-def relative_gaps(targets: object) -> tuple[float, ...]:
+def relative_gaps(targets: object, name: str = "targets") -> tuple[float, ...]:
     """Return relative gaps, loose to tight."""
     listed = list(targets) if isinstance(targets, Sequence) and not isinstance(targets, str) else [targets]
-    gaps = {real_number("targets", target, strict=True) for target in listed}
+    gaps = {real_number(name, target, strict=True) for target in listed}
     if not gaps or max(gaps) > 1.0:
-        raise InputError("targets", targets, "relative gaps, above 0 and at most 1")
+        raise InputError(name, targets, "relative gaps, above 0 and at most 1")
     return tuple(sorted(gaps, reverse=True))
 
 

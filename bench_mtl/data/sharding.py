@@ -24,7 +24,7 @@ from bench_mtl.data.readers.tabular import tabular_table
 from bench_mtl.data.selection import Selection
 from bench_mtl.data.table import Table, concatenated
 
-_FLOAT, _MIB = 8, 2**20
+_FLOAT, _MIB, _MOST_MIB = 8, 2**20, 2.0**40
 _LARGEST_INT32 = 2**31 - 1
 #: A block takes about so many bytes at most, and no more than a shard.
 _LARGEST_BLOCK = 32 * _MIB
@@ -101,7 +101,7 @@ def shard_file(
     if rows is not None and megabytes is not None:
         raise InputError("rows and megabytes both say how large a shard is: give one of them")
     most = None if rows is None else whole_number("rows", rows, minimum=1)
-    largest = int((128.0 if megabytes is None else real_number("megabytes", megabytes, strict=True)) * _MIB)
+    largest = int((128.0 if megabytes is None else real_number("megabytes", megabytes, strict=True, maximum=_MOST_MIB)) * _MIB)
     if exists("folder of shards", folder):
         raise InputError(f"{folder} exists: shards are written to a new folder")
     reader, places = resolved(spec, data_dir, prices=False)

@@ -198,12 +198,13 @@ def digest(content: Any) -> str:
 def expand(suite: Suite, registry: Registry, tell: Callable[[str], None] = lambda what: None) -> list[Case]:
     """Return all cases of a suite, grouped by instance, solvers in its order. `tell` receives what is asked next, which may take long.
 
-    Raises InputError for an unknown problem, solver, option or parameter, two solvers that share a label, the same case twice, more workers
-    than threads, or more than `MOST_CASES`, which are counted before any is made.
+    Raises InputError for an unknown problem, solver, option or parameter, two problems or solvers that share a label, the same case twice,
+    more workers than threads, or more than `MOST_CASES`, which are counted before any is made.
     """
     require_countable(suite)
     solvers = [(spec, solver) for spec in suite.solvers for solver in _solvers(spec, registry, tell)]
     cases: list[Case] = []
+    labelled: dict[str, Instance] = {}
     for spec in suite.problems:
         chosen = [
             (of.repetitions or suite.repetitions, solver) for of, solver in solvers if of.problems is None or spec.label in of.problems
@@ -212,6 +213,9 @@ def expand(suite: Suite, registry: Registry, tell: Callable[[str], None] = lambd
             if count > 1:
                 raise InputError(f"two solvers are labelled '{label}': give each its own label")
         for instance in _instances(spec, suite, registry, tell):
+            any_seed = replace(instance, seed=None)
+            if labelled.setdefault(instance.label, any_seed) != any_seed:
+                raise InputError(f"two problems are labelled '{instance.label}': give each its own label")
             for repetition in range(max((count for count, _ in chosen), default=0)):
                 for count, solver in chosen:
                     if repetition < count:

@@ -25,6 +25,8 @@ T = TypeVar("T")
 
 _MOST_REPETITIONS = 10_000
 _MOST_THREADS = 10_000
+#: Tables hold whole numbers as floats.
+LARGEST_SEED = 2**53
 _DEEPEST = 50
 #: Of a suite file, in bytes. The longest that ships has four thousand.
 LARGEST_FILE = 2**20
@@ -136,7 +138,7 @@ def _seeds(top: _Table) -> tuple[int, ...]:
     if fresh is None:
         if named == []:
             raise InputError("seeds must name at least one seed")
-        return tuple(whole_number("seeds", seed) for seed in named or [0])
+        return tuple(whole_number("seeds", seed, maximum=LARGEST_SEED) for seed in named or [0])
     if named is not None:
         raise InputError("seeds and fresh_seeds exclude each other")
     return fresh_seeds(whole_number("fresh_seeds", fresh, minimum=1, maximum=_MOST_REPETITIONS), current_commit() or __version__)
@@ -223,7 +225,7 @@ def _problem_spec(table: _Table) -> ProblemSpec:
         data=data,
         parameters=parameters,
         grid=_grid(table, "grid", "parameters", parameters),
-        seeds=None if seeds is None else tuple(whole_number("seeds", seed) for seed in seeds),
+        seeds=None if seeds is None else tuple(whole_number("seeds", seed, maximum=LARGEST_SEED) for seed in seeds),
         data_grid=data_grid,
     )
     table.finish()
@@ -233,6 +235,8 @@ def _problem_spec(table: _Table) -> ProblemSpec:
 def _solver_spec(table: _Table) -> SolverSpec:
     problems, repetitions = table.take_optional("problems", list), table.take_optional("repetitions", int)
     label, options = table.take_optional("label", str), table.take("options", dict, {})
+    if problems == []:
+        raise InputError(f"'problems' in {table.where}", problems, "a non-empty list")
     for problem in problems or ():
         if not isinstance(problem, str):
             raise InputError(f"'problems' in {table.where} must be a list of problem labels, not with {problem!r}")

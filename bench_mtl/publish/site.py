@@ -74,6 +74,8 @@ def publish(
         raise InputError("--title must be visible characters, not nothing")
     if instances:
         data_directory(data_dir)
+    elif data_dir or plugins:
+        raise InputError("--data-dir and --plugins are for --instances, which builds the problems again")
     folders, left_out = results_folders(paths)
     if out.resolve() in [folder.resolve() for folder in folders]:
         raise InputError(f"--out: {out} is a folder of results: choose another one")

@@ -39,7 +39,7 @@ def check_report(folder: Path, again: Callable[[Path, str], str]) -> tuple[list[
     """
     path = folder / REPORT
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8", errors="backslashreplace")  # a line of other bytes differs
     except FileNotFoundError:
         raise InputError(f"{folder} has no {REPORT} to check (bench-mtl report {folder} writes one)") from None
     return list(differing_lines(path, text, again(folder, text))), text.count("\n") + 1

@@ -113,8 +113,9 @@ def _lines(folder: Path) -> tuple[list[str], list[re.Match[str]]]:
     """Return the lines of the list, and those of its suites."""
     try:
         lines = (folder / INDEX).read_text(encoding="utf-8").split("\n")
-    except OSError as error:
-        raise InputError(f"{folder} is no folder of reports: {INDEX} cannot be read ({error.strerror})") from None
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise InputError(f"{folder} is no folder of reports: {INDEX} cannot be read ({why})") from None
     if not {START, END} <= set(lines):
         raise InputError(f"{folder / INDEX} has no table of reports, which begins and ends with the lines '{START}' and '{END}'")
     return lines, [row for line in lines[lines.index(START) : lines.index(END)] if (row := _ROW.match(line)) is not None]

@@ -13,7 +13,7 @@ from typing import Any
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.files import exists
 from bench_mtl.engine.environment import machines
-from bench_mtl.results.database import FILE_NAME, Store, insert, lay_out, require_free
+from bench_mtl.results.database import FILE_NAME, Store, insert, lay_out, require_free, require_no_others
 from bench_mtl.results.digests import seal
 from bench_mtl.results.files import locked, made_folder, make_file
 from bench_mtl.results.schema import PARTS
@@ -60,6 +60,7 @@ def _require_new(out: Path) -> None:
     if exists("output folder", out / FILE_NAME):
         raise InputError(f"{out} already holds results: choose another folder with --out")
     require_free(out)
+    require_no_others(out)
 
 
 def _facts(folders: Sequence[Path], metas: Sequence[Mapping[str, str]]) -> dict[str, str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from bench_mtl.core.text import encodable
 from bench_mtl.core.types import Certificate, Proof, Record, Sample
 from bench_mtl.engine.suite import Case
 from bench_mtl.model.patterns import Mask, PackedPattern, unpack
@@ -105,4 +106,4 @@ def _sample_rows(samples: tuple[Sample, ...]) -> Iterator[tuple[Any, ...]]:
 
 def storable(value: Any) -> Any:
     """`value` as SQLite takes it: a message may hold bytes that were no text, which Python keeps as lone surrogates."""
-    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+    return encodable(value) if isinstance(value, str) else value

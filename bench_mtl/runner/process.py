@@ -74,7 +74,7 @@ class Worker(Child):
         self._output = b""
         self._deadline.value = self._deadline.compiling = 0.0
         # No point is larger than the memory that a run may take.
-        self.pipe.most_arrays = MOST_ARRAYS if case.limits.memory_gib is None else int(case.limits.memory_gib * 2**30)
+        self.pipe.most_arrays = MOST_ARRAYS if case.limits.memory_gib is None else int(min(case.limits.memory_gib * 2.0**30, 2.0**62))
         watch = Watch(case.limits, self.pid, self._deadline, gathered)
         try:
             self._has_case = True

@@ -17,6 +17,7 @@ import psutil
 
 from bench_mtl.core.devices import gpus, jax_devices
 from bench_mtl.core.errors import BenchError, InputError
+from bench_mtl.core.threads import available_processors
 from bench_mtl.core.types import Limits, Status
 from bench_mtl.data.catalogue import data_directory
 from bench_mtl.engine.environment import describe_environment
@@ -134,8 +135,7 @@ def _solver(solver: Solver, *, compiles: bool) -> Finding:
 def _threads() -> Iterator[Finding]:
     from threadpoolctl import threadpool_info
 
-    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    yield Finding("threads", "logical processors for us", f"{available} of {os.cpu_count()}")
+    yield Finding("threads", "logical processors for us", f"{available_processors()} of {os.cpu_count()}")
     for library in threadpool_info():
         details = f"{library['internal_api']} {library['version'] or ''}".strip()
         architecture = f", {library['architecture']}" if library.get("architecture") else ""

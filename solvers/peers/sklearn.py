@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -76,7 +77,7 @@ class Sklearn(L1Peer):
         """Return `LogisticRegression` with an l1 penalty, which 1.8 asks for by another name."""
         import sklearn
 
-        major, minor = (int(part) for part in sklearn.__version__.split(".")[:2])
-        penalty: dict[str, Any] = {"l1_ratio": 1.0} if (major, minor) >= (1, 8) else {"penalty": "l1"}
+        numbers = [int(number) for number in re.findall(r"\d+", sklearn.__version__)[:2]]  # of 1.8rc1 too
+        penalty: dict[str, Any] = {"l1_ratio": 1.0} if numbers >= [1, 8] else {"penalty": "l1"}
         given = {**penalty, "C": 1.0 / piece.relative_penalty, "solver": self.method, "random_state": 0}
         return library.LogisticRegression(**{**given, **options})

@@ -1,7 +1,5 @@
 """Commands as a user gives them, and results folders from hand-made runs."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import subprocess

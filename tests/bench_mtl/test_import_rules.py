@@ -1,7 +1,5 @@
 """Dependencies point one way: a folder imports only from those below it, and the framework names no problem and no solver."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from functools import cache

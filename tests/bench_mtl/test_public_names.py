@@ -1,7 +1,5 @@
 """What can be imported from `bench_mtl` itself."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """Folders and packages of users that are named `problems` or `solvers` get in nobody's way."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The benchmarks run and write what they say they write, and NumPy's rival computes the same thing."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

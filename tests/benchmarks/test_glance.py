@@ -1,7 +1,5 @@
 """The tables and figures of README, of results at a glance and of the paper: that they say what the rows of the reports say."""
 
-from __future__ import annotations
-
 import re
 import sqlite3
 from contextlib import closing

@@ -1,7 +1,5 @@
 """Mutants have a place or are gone; one is planted into a copy, killed, and taken out again; the stored matrix is well formed."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

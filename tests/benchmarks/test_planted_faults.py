@@ -1,7 +1,5 @@
 """Every planted fault has its place in the code, and the tests that are to catch it are there."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.planted_faults import FAULTS, main

@@ -1,7 +1,5 @@
 """The table of weak learners at equal error, from fits made by hand."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from benchmarks.sharing import at_equal_error

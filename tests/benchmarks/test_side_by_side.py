@@ -1,7 +1,5 @@
 """What is said of solvers side by side follows from their seconds."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The settings that are tried on training instances: as many for every solver, on data of no suite, ranked by the rule."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """What the site adds to MkDocs: links that hold in both places, formulas, docstrings, and the check of what was built."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 import sys

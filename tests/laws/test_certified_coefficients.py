@@ -1,7 +1,5 @@
 """`certify` proves the gap of coefficients from anywhere: of other libraries, of estimators, of nobody."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes

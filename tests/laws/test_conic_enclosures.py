@@ -1,7 +1,5 @@
 """Enclosures of models of CVXPY hold, whatever the answer is that they are made from, and are narrow where it is good."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Models of CVXPY are problems of `compare`: every answer of every solver is enclosed, in this process and in others."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import cvxpy as cp

@@ -1,7 +1,5 @@
 """Every solver on data at the edge of what a problem can be: it proves its target there, or is on the list of those that cannot."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any

@@ -1,7 +1,5 @@
 """After its rehearsal no run compiles anything, nor loads anything compiled, on larger instances than the rehearsed ones."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Every solver on every problem that it fits: a covering array of instances in the fast tests, all of them in the slow ones."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Every installed problem family keeps the promises of `Problem`."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a solver refuses, it refuses by name: options that are none, problems that it cannot take, packages that are not there."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

@@ -3,8 +3,6 @@
 That the others solve them is for the test of pairs to say, which has every problem and every solver in shards of every kind.
 """
 
-from __future__ import annotations
-
 import pickle
 from contextlib import nullcontext
 from typing import Any

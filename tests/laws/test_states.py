@@ -1,7 +1,5 @@
 """States of solvers: a run that goes on from one is the undisturbed run, bit for bit, and what is no state of it is refused by name."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from itertools import islice, takewhile
 from typing import Any

@@ -1,7 +1,5 @@
 """A run on data in shards has the same bits, whether this process computes with the shards or the workers of a Dask cluster."""
 
-from __future__ import annotations
-
 import pickle
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Boosting beside its rivals: AdaBoost.MH against loops, and what a cell finds."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Cells: run by the runner, kept as rows, run again where they failed, taken over, damaged."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Figures 2 and 3 of Chen, Liu and Ye: cells against loops over a solution that is proven, and what is read of the pictures."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

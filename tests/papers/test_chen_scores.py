@@ -1,7 +1,5 @@
 """Chen, Liu, Ye's comparison of learners: splits, tuning and scores against loops."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

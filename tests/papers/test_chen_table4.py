@@ -1,7 +1,5 @@
 """Table IV of Chen, Liu and Ye: a run to the stopping rule against plain loops, and the bounds of the theorems."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Verdicts on what is published: by intervals, at every place, under every protocol."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The costs that Quattoni et al. claim: what a cell measures."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

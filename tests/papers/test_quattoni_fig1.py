@@ -1,7 +1,5 @@
 """Figure 1 of Quattoni et al.: what a cell computes, recomputed by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.svm import LinearSVC

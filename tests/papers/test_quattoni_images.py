@@ -1,7 +1,5 @@
 """Models of images, of 2009 and of the report of 2008: images, draws and features, what a cell computes recomputed by loops."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Published reports are what their rows give; reports, made and made again; the command."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections import Counter

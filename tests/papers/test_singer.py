@@ -1,7 +1,5 @@
 """Singer's online experiments: what cells compute, recomputed by hand, and the bound that they are beside."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a solver that has too little time leaves; that gaps are proven where it has enough is a test of all cells."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bench_mtl import Status, TaskData

@@ -1,7 +1,5 @@
 """Means over repetitions, families, and figures of what there is; what tables show is that of the published reports."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

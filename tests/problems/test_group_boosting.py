@@ -1,7 +1,5 @@
 """Group-sparse boosting: what is proven where W = 0 is the solution, without a penalty, and of learners outside; bad input."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The portfolio problem: corners against linear programmes, one objective on and off its set, markets of any size, and what is refused."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -3,8 +3,6 @@
 (tests/laws holds every problem to its operators and to CVXPY's optimum on tiny instances.)
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The sets of single problems: the trace ball; and a model that a solver reads wrongly."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

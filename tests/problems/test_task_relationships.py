@@ -1,7 +1,5 @@
 """Multi-task relationship learning: what it minimises over, and its conjugate against a slow twin."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.optimize

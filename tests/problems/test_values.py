@@ -1,7 +1,5 @@
 """Lower bounds, distances and measures worked out by hand. (`bench_mtl.validation.exact` holds problems to exact arithmetic.)"""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Weights of examples, and targets that are unknown: a whole number counts as so many copies, and NaN as no example."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Small data that tests of several solvers share, runs that have to prove their targets, and few cases with every pair of values."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import combinations, product
 from typing import Any

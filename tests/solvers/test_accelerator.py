@@ -1,7 +1,5 @@
 """The solvers on an accelerator, on JAX's processor back end: their thresholds, their steps, their proofs, and what they refuse."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from collections.abc import Callable

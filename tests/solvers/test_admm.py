@@ -1,7 +1,5 @@
 """`ADMM` for a sparse plus a low-rank matrix: against its textbook form, balanced, and by products alone."""
 
-from __future__ import annotations
-
 from itertools import islice
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`auto`: what it picks, and what a race of two costs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice

@@ -1,7 +1,5 @@
 """Generic solvers: what they are asked, what is made of their answers, and what they cannot take."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from collections.abc import Iterator

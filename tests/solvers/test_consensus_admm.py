@@ -1,7 +1,5 @@
 """`ADMM` and `ConsensusADMM` on losses of scores of classes: steps against slow twins, the same bits wherever blocks are."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from contextlib import closing

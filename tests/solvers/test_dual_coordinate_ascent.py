@@ -1,7 +1,5 @@
 """Dual coordinate ascent beside a slow twin that leaves no example out, and what it claims of its gap."""
 
-from __future__ import annotations
-
 import math
 from itertools import islice, pairwise
 from typing import Any

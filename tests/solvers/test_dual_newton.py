@@ -1,7 +1,5 @@
 """`DualNewton`: proximal maps and their derivatives by slow twins."""
 
-from __future__ import annotations
-
 import math
 from itertools import islice
 from typing import Any

@@ -1,7 +1,5 @@
 """Legal problems and starts at the ends of the range: starts that have to fall back to 0, optima of 0, sizes at which memory matters."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path

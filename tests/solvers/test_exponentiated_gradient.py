@@ -1,7 +1,5 @@
 """Exponentiated gradient: against plain products in a loop, on every kind of simplex; its starts and ends."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from itertools import islice, product

@@ -1,7 +1,5 @@
 """Frank-Wolfe for smooth losses: its directions, its step sizes, its blocks, its edges, its options."""
 
-from __future__ import annotations
-
 from itertools import islice, pairwise
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Programmes that grow: they end at the optimum of the whole one, and keep the limit of their run."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Generic solvers on a GPU: their interfaces with stand-ins, MPAX on JAX's processor back end where it is installed, and refusals."""
 
-from __future__ import annotations
-
 import ctypes
 import importlib.util
 import sys

@@ -1,7 +1,5 @@
 """The interior-point method: its Newton step against all equations, its two forms of a task, and hard instances."""
 
-from __future__ import annotations
-
 import os
 from contextlib import suppress
 from dataclasses import replace

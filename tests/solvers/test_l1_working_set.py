@@ -1,7 +1,5 @@
 """Working sets for l1 norms: the kernels against slow twins, where runs end, and warm starts."""
 
-from __future__ import annotations
-
 import gc
 from itertools import islice, pairwise
 from typing import Any

@@ -1,7 +1,5 @@
 """Column generation for boosting: against a slow twin of the published rounds, which columns join, its models, and the edges."""
 
-from __future__ import annotations
-
 from itertools import islice
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`PartialMinimisation`: its steps by a slow twin, and where one step is enough."""
 
-from __future__ import annotations
-
 from itertools import islice
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The primal-dual hybrid gradient method: its formulas, precisions, norms and threads, and what once kept it from its target."""
 
-from __future__ import annotations
-
 from itertools import islice
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Peers: that their objectives are ours to the last factor, what they refuse, and what is made of their answers."""
 
-from __future__ import annotations
-
 import importlib.util
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Pegasos against a loop over examples; its averages, its dual point, its cost, its edges, its options."""
 
-from __future__ import annotations
-
 from itertools import islice, pairwise
 
 import numpy as np

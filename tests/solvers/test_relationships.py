@@ -1,7 +1,5 @@
 """Solvers of multi-task relationship learning: the alternation against a Kronecker system, and where it may end."""
 
-from __future__ import annotations
-
 from itertools import islice, pairwise
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Newton's method on a simplex: its model step against a generic optimiser, its speed, its starts and edges."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize

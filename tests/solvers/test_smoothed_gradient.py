@@ -1,7 +1,5 @@
 """Nesterov smoothing with continuation: its formulas, and a round norm."""
 
-from __future__ import annotations
-
 from itertools import islice
 
 import numpy as np

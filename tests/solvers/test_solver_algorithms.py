@@ -1,7 +1,5 @@
 """Solvers against the papers' formulas, step by step, and their options."""
 
-from __future__ import annotations
-
 from itertools import islice, pairwise
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Solvers that draw examples: orders and seeds; gradient steps on sparse vectors and dense matrices, as those of a loop by hand."""
 
-from __future__ import annotations
-
 from itertools import islice
 from typing import Any
 

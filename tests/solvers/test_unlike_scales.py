@@ -1,7 +1,5 @@
 """Columns from 1e-6 to 1e6, offset data, large targets: every solver that is made for them proves 1e-6 in a number of passes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

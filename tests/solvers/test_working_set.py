@@ -1,7 +1,5 @@
 """Rows that come and go: where they begin, how a point moves between sets of them, and runs against methods on all rows."""
 
-from __future__ import annotations
-
 from itertools import islice
 
 import numpy as np

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -216,7 +217,7 @@ def _kept(folder: str | Path | None, recipe: BlockRecipe, **who: Any) -> TaskDat
         raise InputError(f"{recipe.name} needs folder, the path of a folder where its shards are stored, not {folder!r}")
     origin = _origin(recipe)
     digest = hashlib.sha256(json.dumps(origin, sort_keys=True).encode()).hexdigest()[:16]
-    place = Path(folder) / f"{recipe.name}-{digest}"
+    place = Path(os.path.expanduser(folder)) / f"{recipe.name}-{digest}"
     manifest = place / MANIFEST
     with _alone(place):
         if not is_file("folder", manifest):

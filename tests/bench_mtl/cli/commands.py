@@ -1,7 +1,5 @@
 """What tests of commands share: small suites and problems, and how a command may end."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Commands run in a folder of their own, without data of the user's, and make reports without figures, or hardly any report."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """`bench-mtl solve --checkpoint` and `--resume`: a run that is cut off goes on where it was, and nothing else goes on from it."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shlex

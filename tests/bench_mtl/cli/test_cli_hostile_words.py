@@ -1,7 +1,5 @@
 """Words that somebody else wrote: whatever is in a results file, no output obeys it."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

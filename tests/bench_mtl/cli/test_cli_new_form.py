@@ -1,7 +1,5 @@
 """A plug-in folder with a form of its own, a problem that has it and a solver that takes it: bench_mtl knows none of the three."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 from pathlib import Path

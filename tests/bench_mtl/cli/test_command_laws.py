@@ -1,7 +1,5 @@
 """Laws of all commands: each has help, a line in the documentation, one JSON document, and a mistake is one line."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -1,7 +1,5 @@
 """What a shell completes, and that neither it nor who asks for help waits for what solves."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The progress display: labels as they are, and an estimate of the time left that learns."""
 
-from __future__ import annotations
-
 import io
 import re
 import sys

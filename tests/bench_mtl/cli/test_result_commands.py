@@ -1,7 +1,5 @@
 """Commands about results that are there, and `certify`: what they write where, what they refuse, their exit codes."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import sqlite3

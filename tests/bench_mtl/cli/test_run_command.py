@@ -1,7 +1,5 @@
 """`bench-mtl run`: what is run, resumed, chosen and run again, what is said of it, and what stands around it and changes nothing."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import subprocess

@@ -1,7 +1,5 @@
 """`bench-mtl solve` and `path`: what they show and save, with one solver and with several, and what code of plug-ins raises."""
 
-from __future__ import annotations
-
 import csv
 from functools import partial
 from pathlib import Path

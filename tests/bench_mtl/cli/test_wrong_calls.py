@@ -1,7 +1,5 @@
 """A table of mistakes: each is one line that names the argument and, where there is one, the nearest name; the command exits with 2."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -51,6 +49,8 @@ COMMANDS: list[tuple[tuple[str, ...], str]] = [
     (("export", "nowhere", "--format", "parket"), "'parket' is not one of 'parquet', 'csv': did you mean 'parquet'?"),
     (("merge", "nowhere", "-o", "new"), "merge needs at least two results folders"),
     (("check", "nowhere"), "no results in nowhere"),
+    (("check", "nowhere", "--data-dir", "nowhere"), "are for --recertify"),
+    (("publish", "nowhere", "--out", "site", "--plugins", "nowhere"), "are for --instances"),
     (("publish", "nowhere", "--out", "site", "--jobs", "0"), "--jobs must be a whole number of at least 1"),
     (("publish", "nowhere", "--out", "site", "--title", " "), "--title must be"),
     (("report", "nowhere"), "no results in nowhere"),
@@ -84,6 +84,7 @@ COMMANDS: list[tuple[tuple[str, ...], str]] = [
     (("certify", "model.py:problem", "--bound", "y=1"), "unknown variable 'y'"),
     (("certify", "model.py:problem", "--solver", "NOBODY"), "CVXPY refuses the model"),
     ((*SHARD[:2], "--out", "."), ". exists: shards are written to a new folder"),
+    ((*SHARD, "--megabytes", "1e305"), "megabytes must be above 0 and at most"),
     ((*SHARD, "--data-option", "label=red"), "'label': did you mean 'labels'?"),
     ((*SHARD, "--name", "a\tb"), "name must be visible characters on one line"),
     (("shard", "digts", "--out", "new"), "unknown data 'digts': did you mean 'digits'?"),
@@ -109,7 +110,11 @@ COMMANDS: list[tuple[tuple[str, ...], str]] = [
     ((*SOLVE, "--checkpoint", "no/x.npz"), "--checkpoint: the checkpoint cannot be written to no/x.npz"),
     ((*SOLVE, "--resume", "x.npz"), "--resume: there is no file x.npz"),
     (("solve", "l1inf_hinge", "scs", *SOLVE[3:], "--resume", "x.npz"), "are for solvers that iterate, and scs answers once"),
+    ((*SOLVE, "--checkpoint", "x.npz", "--save", "x.npz"), "--save and --checkpoint name the same file"),
+    ((*SOLVE, "--seed", str(2**63)), "--seed must be a whole number of at least 0 and at most 9007199254740992"),
     ((*SOLVE, "--out", "out"), "--out is for several solvers"),
+    (("solve", "l1inf_hinge", "auto", *SOLVE[2:], "--target", "3"), "--target must be relative gaps, above 0 and at most 1"),
+    (("solve", "l1inf_hinge", "auto", *SOLVE[2:], "--checkpoint-every", "0"), "--checkpoint-every is for one solver"),
     (("solve", "l1inf_hinge", "auto", "pdgh", *SOLVE[3:]), "unknown solver 'pdgh': did you mean 'pdhg'?"),
     (("solve", "l1inf_hinge", "auto", "auto", *SOLVE[3:]), "solvers: two are labelled 'auto'"),
     *((("solve", "l1inf_hinge", "auto", *SOLVE[2:], f"--{option}", "a=1"), f"--{option} is for one solver")

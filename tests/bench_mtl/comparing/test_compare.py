@@ -1,7 +1,5 @@
 """`compare`: solvers on problems in memory, each run with its row."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What tests ask the workers of a cluster to do. They import this, and nothing else of the tests."""
 
-from __future__ import annotations
-
 import os
 import signal
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Exact arithmetic that bounds are held to, and entries of unlike sizes to hold them at."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Blocks of Dask workers and of Dask collections: the bits of one process, whoever computes and whoever dies, and errors with names."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import pickle

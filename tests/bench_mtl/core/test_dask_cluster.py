@@ -1,7 +1,5 @@
 """A cluster of our own answers to nobody but those who hold its key."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time

@@ -1,7 +1,5 @@
 """Laws of all designs: their products and norms are those of the matrices that they are made of, wherever the rows of these are."""
 
-from __future__ import annotations
-
 import contextlib
 import pickle
 from collections.abc import Callable

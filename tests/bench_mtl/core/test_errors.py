@@ -1,7 +1,5 @@
 """Names in messages: the nearest one, and not endless lists."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import re

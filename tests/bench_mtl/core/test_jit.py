@@ -1,7 +1,5 @@
 """Kernels: what is damaged in the cache on disk is compiled again."""
 
-from __future__ import annotations
-
 import importlib.util
 from pathlib import Path
 from typing import Any

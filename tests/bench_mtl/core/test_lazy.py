@@ -1,7 +1,5 @@
 """Classes that are imported from the package of their modules."""
 
-from __future__ import annotations
-
 import importlib
 
 import pytest

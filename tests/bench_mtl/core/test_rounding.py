@@ -1,7 +1,5 @@
 """Enclosures against exact rational arithmetic, on entries of unlike sizes, tiny and huge ones."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from decimal import Decimal, localcontext
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """One hash for all code of a package, which tells programmes apart that call themselves the same version."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

@@ -3,8 +3,6 @@
 What they give is what designs in memory give: `test_designs.py`.
 """
 
-from __future__ import annotations
-
 import fcntl
 import itertools
 import os

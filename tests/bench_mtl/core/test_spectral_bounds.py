@@ -1,7 +1,5 @@
 """Singular values between bounds: held to what is known of them exactly, and to eigenvalues in high precision."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Products of blocks of rows with few columns, against NumPy's."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """Calls that run together: all of them, whatever one of them does and however few threads there are."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import threading

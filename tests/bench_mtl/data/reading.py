@@ -1,7 +1,5 @@
 """What tests of readers share: files, the features that are read, and refusals of one line."""
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Data sets by name or file: what suites and the command line ask for."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

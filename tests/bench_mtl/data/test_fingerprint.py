@@ -1,7 +1,5 @@
 """Fingerprints change when the data do, and only then."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Preprocessing steps: what each one computes, on shared and per-task, dense and sparse designs; held-out rows get training statistics."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The ARFF reader: Mulan's and MEKA's ways to mark labels, dense and sparse rows, and every way a file can be wrong."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The LIBSVM reader: what lines may hold, and every way a file can be wrong."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io

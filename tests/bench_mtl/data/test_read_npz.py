@@ -1,7 +1,5 @@
 """The .npz reader: every layout of the format, and every way a file can be wrong."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tables of prices."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

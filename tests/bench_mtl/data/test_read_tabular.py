@@ -1,7 +1,5 @@
 """Own data: frames, and tables in CSV, TSV and Parquet files."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 from typing import Any

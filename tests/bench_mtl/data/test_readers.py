@@ -1,7 +1,5 @@
 """Laws over all readers: the same data in every format, the same choice of rows and labels, wrong paths named in a line."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Classes made of the labels of a file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Data of files in shards: bit by bit what the readers give at once, with about two shards in memory, or nothing at all."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The generators: laws of all of them, and what each draws; the embedded digits are whole."""
 
-from __future__ import annotations
-
 import inspect
 import math
 from typing import Any

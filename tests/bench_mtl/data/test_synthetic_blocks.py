@@ -1,7 +1,5 @@
 """Synthetic data in blocks: a block depends on the seed and its number alone, and shards of a folder are used again."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import os

@@ -1,7 +1,5 @@
 """The problem that most tests of the driver run on."""
 
-from __future__ import annotations
-
 import pytest
 from yielding import hinge
 

@@ -1,7 +1,5 @@
 """Checkpoints: what a file keeps comes back to the bit, what is not whole or not plain is refused, and runs are told apart."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

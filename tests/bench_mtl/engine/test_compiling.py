@@ -1,7 +1,5 @@
 """No clock counts what is compiled, and what a run compiles is compiled before."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What the driver hands over of a run that may be cut off, and how one goes on: states, steps and work, proofs, errors passed on."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Where an exception was raised: the author's own lines of code, without a path of this machine."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The registry: installed entry points and plug-in folders."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Regularisation paths: proven point by point, the same with and without warm starts, and cheaper with them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -20,7 +18,7 @@ from bench_mtl.solvers.projected_subgradient import ProjectedSubgradient
 
 HINGE = synthetic_l1inf(tasks=3, features=10, examples=12)
 LOW_RANK = synthetic_sparse_low_rank(tasks=6, features=10, examples=20, rank=2, zero_features=3, zero_tasks=1)
-TIGHT, FAIR = Tolerance(1e-6), Tolerance(1e-4)
+FAIR = Tolerance(1e-4)
 
 FAMILIES: dict[str, Callable[[float], Problem]] = {
     "tau": lambda tau: SparseLowRank(LOW_RANK, penalty=2.0, radius=tau),

@@ -1,7 +1,5 @@
 """The digest of a case covers the code that computes its numbers, and nothing else."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import shutil

@@ -1,7 +1,5 @@
 """Suite files: what they may say, what is refused, and how they expand."""
 
-from __future__ import annotations
-
 import tomllib
 from collections import Counter
 from pathlib import Path
@@ -156,7 +154,12 @@ def of_shards(workers: int) -> str:
     return "threads = 2\n" + changed('name = "synthetic_l1inf", tasks = 2, features = 4, examples = 5', data)
 
 
-NUMBER, POSITIVE = r"must be a whole number of at least 1( and at most \d+)?, not", "must be finite and above 0"
+def labelled(label: str, what: str) -> str:
+    """A problem more with a label and parameters of its own."""
+    return PROBLEM.replace("[[problems]]", f'[[problems]]\nlabel = "{label}"').replace("parameters = { radius = 1.0 }", what)
+
+
+NUMBER = r"must be a whole number of at least 1( and at most \d+)?, not"
 TWICE = r"two cases are the same run: .*'{}' and '{}'"
 LONG = "x" * 201
 
@@ -179,6 +182,7 @@ BAD = [
     ("targets = [0.0]\n" + SMALL, "targets must be above 0 and at most 1"),
     (f"targets = {[0.1] * 51}\n" + SMALL, "targets must be at most 50, not 51"),
     ("seeds = []\n" + SMALL, "seeds must name at least one seed"),
+    ("seeds = [9007199254740993]\n" + SMALL, "seeds must be a whole number of at least 0 and at most 9007199254740992"),
     (f"seeds = {list(range(10_001))}\n" + SMALL, "seeds has 10001 entries, and 10000 are allowed"),
     ("seeds = [1]\nfresh_seeds = 2\n" + SMALL, "seeds and fresh_seeds exclude each other"),
     ("limits = { seconds = -1 }\n" + SMALL, "seconds in .* above 0"),
@@ -189,6 +193,7 @@ BAD = [
     (of_problem("grid = { radius = [2.0] }"), "grid key 'radius' .* is in 'parameters' as well"),
     (SMALL + "options = { backend = 'ECOS' }\ngrid = { backend = ['SCS'] }\n", "grid key 'backend' .* is in 'options' as well"),
     (of_problem("seeds = []"), r"'seeds' in \[\[problems\]\] entry 1 must be a non-empty list"),
+    (SMALL + "problems = []\n", r"'problems' in \[\[solvers\]\] entry 1 must be a non-empty list"),
     (SMALL + "problems = [1]\n", r"'problems' in \[\[solvers\]\] entry 1 must be a list of problem labels, not with 1"),
     (SMALL + "options = { day = 2020-01-01 }\n", r"solvers\[0\]\.options\.day must be .* not the date 2020-01-01"),
     (changed("tasks = 2", "tasks = 9223372036854775808"), r"problems\[0\]\.data\.tasks must be below 2\*\*63"),
@@ -206,6 +211,10 @@ BAD = [
     (changed("l1inf_hinge", "sparse_low_rank").replace("radius", "tau"), "problem 'sparse_low_rank' needs parameter penalty"),
     # The same twice
     (SMALL + PROBLEM, "two problems are labelled"),
+    (
+        SMALL + labelled("a", "grid = { radius = [1.0] }") + labelled("a radius=1.0", "parameters = { radius = 5.0 }"),
+        "two problems are labelled",
+    ),
     (SMALL + 'grid = { backend = ["ECOS", "ECOS"] }', "two solvers are labelled"),
     ("seeds = [0, 0]\n" + SMALL, TWICE.format(*["l1inf_hinge synthetic_l1inf seed 0 . clarabel"] * 2)),
     (SMALL + '[[solvers]]\nname = "conic"\nlabel = "twin"\n', TWICE.format(".*", "l1inf_hinge synthetic_l1inf seed 0 . twin")),

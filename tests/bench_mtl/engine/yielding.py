@@ -1,7 +1,5 @@
 """What tests of the driver share: a small problem, limits that end soon, and a solver that yields what a test makes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """An estimator of every kind, and examples that their parameters suit."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Cross-validation along paths: every fit is proven, scores are those of a slow twin, grids, weights, rows of their own, bad input."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Fits to examples that are not in memory: those of the data in memory up to what is proven, with the same bits whoever computes."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

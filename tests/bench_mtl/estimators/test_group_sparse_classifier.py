@@ -1,7 +1,5 @@
 """GroupSparseBoostingClassifier: a gap that is true over every stump, stages, sharing, bad input."""
 
-from __future__ import annotations
-
 import functools
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """Laws of the estimators: scikit-learn's checks, proven gaps, rows of their own, intercepts, weights, labels, frames, bad input."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import tracemalloc

@@ -1,7 +1,5 @@
 """The sparse matrix-normal prior: weights against a Kronecker system, precisions against CVXPY, falling objectives, what fails and how."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from types import SimpleNamespace
 

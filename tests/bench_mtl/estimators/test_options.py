@@ -1,7 +1,5 @@
 """Losses, options of problems, warm starts, callbacks, folds in processes, and the rule of one standard error."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The graphical lasso against CVXPY, its gap, and warm starts."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

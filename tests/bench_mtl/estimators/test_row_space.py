@@ -1,7 +1,5 @@
 """Wide data in the space of their rows: the same optimum and the same bound, found with fewer numbers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Alternating structure optimisation: each fit against one of all unknowns at once, falling objectives, the limits of the model."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """Weights of classes and of tasks, and targets that are not observed: each is the fit that somebody would make by hand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Metrics against hand-worked cases, and what must hold for any scores."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

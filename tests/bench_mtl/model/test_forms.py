@@ -1,7 +1,5 @@
 """Forms: their objectives by hand, what notices a wrong one, and which kinds take which."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

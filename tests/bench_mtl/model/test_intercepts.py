@@ -1,7 +1,5 @@
 """Free intercepts: exact balance of dual points, best intercepts against a plain search, largest penalties, and what is centred."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

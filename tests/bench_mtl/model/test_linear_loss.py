@@ -1,7 +1,5 @@
 """Bounds from dual points against a search over a fine grid of scales, models against CVXPY, and constants of weighted losses."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import cvxpy as cp

@@ -1,7 +1,5 @@
 """Losses of linear predictions one by one: derivatives by differences, conjugates, dual points, numbers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Losses of multiclass margins: what dual points gain, the prox against CVXPY, a loss of one's own."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import numpy as np

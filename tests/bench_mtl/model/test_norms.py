@@ -1,7 +1,5 @@
 """Norms: dual norms by corners, their models, and what a norm of a regulariser proves and is nearest to."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Patterns of single matrices, against what they are defined by."""
 
-from __future__ import annotations
-
 import zlib
 from typing import Any
 

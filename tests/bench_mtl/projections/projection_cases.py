@@ -1,7 +1,5 @@
 """The cases on which projections are compared with their slow twins (`bench_mtl.validation.slow_projections`), and measures of results."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

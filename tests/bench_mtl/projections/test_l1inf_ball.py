@@ -1,7 +1,5 @@
 """The l1,inf ball against its long-double twin, its forms against each other, its errors by name, and its bounds on work and memory."""
 
-from __future__ import annotations
-
 import functools
 import math
 import tracemalloc

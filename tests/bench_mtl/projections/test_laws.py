@@ -1,7 +1,5 @@
 """What holds for every projection and proximal operator: the twin, the set, no move of what is inside, any layout, scale and bad input."""
 
-from __future__ import annotations
-
 import tracemalloc
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The projections that scale lines down, where every line has its own scale, or its own radius."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from projection_cases import U, norms

@@ -1,7 +1,5 @@
 """The sparse l1 ball: against dense projections of the whole vector; its tree stays shallow, and its memory that of the non-zeros."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from collections.abc import Callable

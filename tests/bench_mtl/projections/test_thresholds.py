@@ -1,7 +1,5 @@
 """What only thresholds meet: entries far beyond the radius, sums that overflow, breakpoints of every scale, few steps, boxes."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The trace-ball projection and its proximal operator : details, methods, certificates, starts and scales."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

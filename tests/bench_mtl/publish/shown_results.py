@@ -1,7 +1,5 @@
 """Small results folders from hand-made runs, for tests of sites; and what tests read of pages."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from html.parser import HTMLParser

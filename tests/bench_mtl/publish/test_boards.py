@@ -1,7 +1,5 @@
 """Leader boards: every count and every mean again, by slow loops over the runs as they were given."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections import Counter

@@ -1,7 +1,5 @@
 """Instances as files: the optimum of what is read back is that of the problem, by readers that share no code with the writers."""
 
-from __future__ import annotations
-
 import io
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Whole sites: that all links lead somewhere, that pages say what rows do, and what is never overwritten."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Small stores from hand-made runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Small results folders from runs given as tables; and runs whose report says all that reports can."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

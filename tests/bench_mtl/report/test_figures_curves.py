@@ -1,7 +1,5 @@
 """Courses of runs: what is drawn of which rows."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Which figures a report has, in what order, and the files that they become."""
 
-from __future__ import annotations
-
 import re
 import sys
 from dataclasses import replace

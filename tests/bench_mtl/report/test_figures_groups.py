@@ -1,7 +1,5 @@
 """Profiles, fronts and scaling, the dot plot of seconds, the map of speed-ups and the spread of ratios, against numbers by hand."""
 
-from __future__ import annotations
-
 import math
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """How solvers look: always the same, and apart from each other; also in plots of one's own."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 from itertools import combinations

@@ -1,7 +1,5 @@
 """The tables of a report, cell by cell, against an oracle that derives every number again: of the published results, and of drawn ones."""
 
-from __future__ import annotations
-
 import math
 import random
 import re

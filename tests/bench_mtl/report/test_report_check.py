@@ -1,7 +1,5 @@
 """`report --check` and `--index`: a report that its rows give passes, and every line that they do not give is named, whatever it says."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Formatting of numbers and tables."""
 
-from __future__ import annotations
-
 import csv
 import html
 import io

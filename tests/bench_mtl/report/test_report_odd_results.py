@@ -1,7 +1,5 @@
 """Results that are hardly there, or odd: every one has a report, in words where there is nothing to draw."""
 
-from __future__ import annotations
-
 import math
 import re
 import time

@@ -1,7 +1,5 @@
 """The HTML report: what is in it, and how it behaves in a browser, from disk."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Callable, Iterator

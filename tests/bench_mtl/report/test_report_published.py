@@ -1,7 +1,5 @@
 """The reports in reports/: that they are those of their results."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What of the results is reported: selections, targets, baselines, machines kept apart, results that are not whole."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 from hand_reports import GOOD, descent, ladder, runs, timed

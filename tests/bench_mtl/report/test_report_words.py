@@ -1,7 +1,5 @@
 """Sentences of reports: what solvers say of their runs, who is fastest on how many problems, and who does not fit."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Whole reports: their files, their words, and results that are hardly there."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re

@@ -1,7 +1,5 @@
 """Results from hand-made runs, for tests of the store."""
 
-from __future__ import annotations
-
 import json
 import os
 import sqlite3

@@ -1,7 +1,5 @@
 """Two results side by side: what is paired, what is refused, and when a verdict is reached."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hand_made import ROOT

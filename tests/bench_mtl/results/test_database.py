@@ -1,7 +1,5 @@
 """What a store keeps, lists and refuses."""
 
-from __future__ import annotations
-
 import re
 import sqlite3
 from contextlib import closing

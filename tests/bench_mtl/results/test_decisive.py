@@ -1,7 +1,5 @@
 """Which runs are made again, and which targets a run counts for."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from bench_mtl.core.types import Limits

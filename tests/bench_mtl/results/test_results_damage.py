@@ -1,7 +1,5 @@
 """Damage to a results file: nothing that was damaged is read as another result."""
 
-from __future__ import annotations
-
 import errno
 import random
 import shutil

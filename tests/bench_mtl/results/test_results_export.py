@@ -1,7 +1,5 @@
 """Exported tables against what a store returns, and what belongs to a run against what was stored."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import astuple, replace

@@ -1,7 +1,5 @@
 """Files that are none, full disks, media that cannot be written, and processes that are killed."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """Results of several folders in one."""
 
-from __future__ import annotations
-
 import sqlite3
 import tomllib
 from contextlib import closing
@@ -100,7 +98,10 @@ def test_results_that_do_not_belong_together_are_refused(tmp_path: Path) -> None
     out, reported = tmp_path / "out", tmp_path / "reported"
     reported.mkdir()
     (reported / "report.md").write_text("mine")
-    before = {folder: content(folder) for folder in (first, second, third, reported)}
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "notes.txt").write_text("mine")
+    before = {folder: content(folder) for folder in (first, second, third, reported, notes)}
     for folders, target, message in [
         ([first, second], out, f"only results of one suite can be merged: {first} has hand, {second} has other"),
         ([first, third], out, f"same targets can be merged: {first} has .*0.01, 0.0001.*, {third} has .*0.001"),
@@ -109,6 +110,7 @@ def test_results_that_do_not_belong_together_are_refused(tmp_path: Path) -> None
         ([first, first], second / ".." / "first", "is one of the folders to merge"),
         ([first, first], second, "already holds results"),
         ([first, first], reported, r"holds report\.md but no"),
+        ([first, first], notes, r"holds notes\.txt"),
         ([first, first], reported / "report.md" / "below", "cannot be"),
     ]:
         with pytest.raises(InputError, match=message):

@@ -1,7 +1,5 @@
 """Workers that several tests use, where isolation is not what they test."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path

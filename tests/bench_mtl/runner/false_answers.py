@@ -1,7 +1,5 @@
 """What a Dask worker may send in place of an answer, among it objects that do something where they are unpickled. Workers import this."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

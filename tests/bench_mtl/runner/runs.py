@@ -1,7 +1,5 @@
 """What tests of the runner share: small suites, running them, and what must hold of every results folder."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import json

@@ -1,7 +1,5 @@
 """What the machine does beside a run, from counters that are made up, and from those of this machine."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -1,7 +1,5 @@
 """Where a case runs does not change its row: one slot, several, or no process of its own."""
 
-from __future__ import annotations
-
 import gc
 import os
 import threading

@@ -1,7 +1,5 @@
 """Whatever a solver or a problem raises, answers or says of itself, it ends as a row with the right status, and the suite goes on."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What is gathered about a run while it goes on."""
 
-from __future__ import annotations
-
 import math
 import os
 

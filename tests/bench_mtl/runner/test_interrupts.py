@@ -1,7 +1,5 @@
 """Runs that are told to stop, refused, or cannot write: an exit code, a line, and the same command goes on."""
 
-from __future__ import annotations
-
 import os
 import resource
 import signal

@@ -1,7 +1,5 @@
 """Jobs in workers: whatever a job does to its process, it has an outcome, and the next job runs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from toy_jobs import ToyJob

@@ -1,7 +1,5 @@
 """Whoever is killed, whenever: each case has one row, true to what happened, and the same command goes on."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

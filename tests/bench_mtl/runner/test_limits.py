@@ -1,7 +1,5 @@
 """Limits of time and memory hold whatever a solver does, and what is measured of a run is its own."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What processes tell each other: what is sent is what arrives, and out of other bytes there comes nothing."""
 
-from __future__ import annotations
-
 import pickle
 import socket
 from dataclasses import fields, replace

@@ -1,7 +1,5 @@
 """Whatever a solver does by mistake costs its own row, and nothing else: the runs after it are what they are alone."""
 
-from __future__ import annotations
-
 import json
 import textwrap
 from collections.abc import Mapping

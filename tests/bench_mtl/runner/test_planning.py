@@ -1,7 +1,5 @@
 """Plug-ins are planned with in a process of their own: what they do there is one line."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Stored rows are proven again from what they keep, and one that says more than its points prove is found."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing

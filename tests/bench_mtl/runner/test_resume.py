@@ -1,7 +1,5 @@
 """The same command goes on, and runs again only what a change touches."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

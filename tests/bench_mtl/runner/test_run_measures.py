@@ -1,7 +1,5 @@
 """What runs leave behind besides samples: what their problems measure, and the patterns of their solutions, which may cost nothing."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Suites on data in shards: a case has Dask workers of its own, which are measured and ended with it, however it ends."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

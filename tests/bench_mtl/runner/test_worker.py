@@ -1,7 +1,5 @@
 """What a worker keeps between two runs, and what happens to it there."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

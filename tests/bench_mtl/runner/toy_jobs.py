@@ -1,7 +1,5 @@
 """Jobs that end in every way. Workers import this file, so it stands apart."""
 
-from __future__ import annotations
-
 import os
 import time
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Power laws through points worked out by hand, and intervals that hold as often as they say."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What statistics refuse, by the name of the argument."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
 from typing import Any

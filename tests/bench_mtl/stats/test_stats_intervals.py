@@ -1,7 +1,5 @@
 """Bootstrap intervals of two levels: against slow twins, SciPy's, and as often as they should hold."""
 
-from __future__ import annotations
-
 import math
 import statistics
 

@@ -1,7 +1,5 @@
 """Means over instances: against sums done by hand, the defining formula, and what is known of their limits."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Paired tests against published examples, exact counts, and slow twins."""
 
-from __future__ import annotations
-
 import math
 from random import Random
 

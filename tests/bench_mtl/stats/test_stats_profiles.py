@@ -1,7 +1,5 @@
 """Profiles against the definition, written as it stands, and against a case worked out by hand."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The doctor finds what works, and what does not."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """The instances that all checks run on: those of the problem class, and the same in shards."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self

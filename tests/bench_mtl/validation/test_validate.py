@@ -1,7 +1,5 @@
 """`bench-mtl validate`: everything shipped is covered, and what is wrong is found."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Stumps and their exact oracle, against all stumps written out one by one."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

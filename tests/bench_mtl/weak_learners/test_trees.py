@@ -1,7 +1,5 @@
 """Trees: their outputs, the dictionary, and the oracle."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

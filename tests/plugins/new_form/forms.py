@@ -1,7 +1,5 @@
 """A form that bench_mtl knows nothing of, which a plug-in problem has and a plug-in solver takes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

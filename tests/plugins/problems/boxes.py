@@ -1,7 +1,5 @@
 """A problem whose optimum is known and that loads in no time, for tests of what happens around it; and the same, broken."""
 
-from __future__ import annotations
-
 import math
 import os
 import time

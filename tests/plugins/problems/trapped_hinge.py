@@ -1,7 +1,5 @@
 """The hinge problem written the tempting way, which CVXPY 1.9.0 to 1.9.3 gets wrong with HiGHS."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

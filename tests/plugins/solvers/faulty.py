@@ -1,7 +1,5 @@
 """Solvers that misbehave, each in one way."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import signal

@@ -1,7 +1,5 @@
 """A solver that raises what solvers seldom raise, where they seldom do."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

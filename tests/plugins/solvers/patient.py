@@ -1,7 +1,5 @@
 """Solvers that behave, and take their time."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import time

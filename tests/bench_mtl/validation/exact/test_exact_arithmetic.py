@@ -1,7 +1,5 @@
 """Enclosures of the exact suite hold what they say, and are narrow."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """The judge convicts bounds that are false by a single unit in the last place, and only these."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

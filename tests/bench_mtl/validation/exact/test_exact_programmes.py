@@ -1,7 +1,5 @@
 """Bounds on hinges are held to the optimum of their linear programme, found in rational numbers by another hand (QSopt_ex)."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """No bound of any problem is false in exact arithmetic, on instances made to provoke it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """A problem with a form of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import ClassVar, Self
 

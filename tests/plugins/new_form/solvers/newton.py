@@ -1,7 +1,5 @@
 """A solver that takes a form of a plug-in."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
