@@ -248,7 +248,7 @@ class SharedDesign(Design):
         return self._sharing(frozen_matrix(columns_of(self._X, features)), self.n_tasks)
 
     def with_constant(self) -> SharedDesign:
-        return self._sharing(frozen_matrix(_with_ones(self._X)), self.n_tasks)
+        return self._sharing(frozen_matrix(with_column(self._X, 1.0)), self.n_tasks)
 
     def squares(self) -> float:
         return sum_of_squares(self._X)
@@ -363,7 +363,7 @@ class PerTaskDesign(SeparateDesign):
         return SharedDesign._sharing(frozen_matrix(self.block(k)), 1)
 
     def with_constant(self) -> PerTaskDesign:
-        return PerTaskDesign([_with_ones(self.block(k)) for k in range(self.n_tasks)])
+        return PerTaskDesign([with_column(self.block(k), 1.0) for k in range(self.n_tasks)])
 
     @cached_property
     def _row_norms(self) -> Array:
@@ -508,9 +508,13 @@ def transposed(X: Matrix) -> Matrix:
     return made
 
 
-def _with_ones(X: Matrix) -> Matrix:
-    ones = np.ones((X.shape[0], 1))
-    return sp.csr_array(sp.hstack([X, sp.csr_array(ones)], format="csr")) if is_sparse(X) else np.hstack([X, ones])
+def with_column(X: Matrix, value: float) -> Matrix:
+    """Return a matrix with one column more, the last one, that is `value`."""
+    n, d = X.shape
+    if not is_sparse(X):
+        return np.hstack([X, np.full((n, 1), value)])
+    ends, indices = X.indptr, X.indices.dtype.type(d)
+    return sp.csr_array((np.insert(X.data, ends[1:], value), np.insert(X.indices, ends[1:], indices), ends + np.arange(n + 1)), (n, d + 1))
 
 
 def dense(X: Matrix) -> Array:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bench_mtl.core.checks import one_of, real_number
+from bench_mtl.core.checks import one_of, real_array, real_number
 from bench_mtl.core.errors import InputError, shown
 from bench_mtl.core.rounding import Interval
 from bench_mtl.core.types import Array, Iterate, Limits, Status
@@ -50,7 +50,7 @@ class Enclosure:
     upper: float
     """At least the optimal value; inf where nothing is proven."""
     value: float | None
-    """What the solver says, None where it says nothing; the objective at values from anywhere."""
+    """What the solver says, None where it says nothing; the objective at values from anywhere; None of a problem, whose it is `upper`."""
     status: str
     """The solver's; "not solved" where it was not asked."""
     why: tuple[str, ...] = ()
@@ -113,7 +113,8 @@ def certify(
     Jansson, Chaykin and Keil, "Rigorous error bounds for the optimal value in semidefinite programming", SIAM J. Numer. Anal. 46 (2007).
     """
     if isinstance(model, Problem):
-        if unknown := sorted({**options, **({"bounds": bounds} if bounds else {}), **({"gp": gp} if gp else {})}.keys() - {"limits"}):
+        given = {"bounds": bounds, "gp": gp, "judge": judge not in (None, "value")}
+        if unknown := sorted({*options, *(name for name, value in given.items() if value)} - {"limits"}):
             raise InputError(f"of a problem there is no {', '.join(unknown)}, but solver and limits")
         if values is None:
             raise InputError("values must be the coefficients to judge, or an estimator")
@@ -274,10 +275,7 @@ def _coefficients(problem: Problem, values: Any) -> Array:
     if is_estimator and not hasattr(values, "coef_"):
         raise InputError(f"{type(values).__name__} has no coef_: it must have been fitted, and be linear")
     W: Any = values.coef_ if is_estimator else values
-    try:
-        W = np.asarray(W.toarray() if hasattr(W, "toarray") else W, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError("the coefficients", values, "an array of numbers or an estimator") from None
+    W = real_array("the coefficients", W.toarray() if hasattr(W, "toarray") else W)
     if is_estimator and W.ndim == 2:
         W = W.T
     if W.ndim == 1 and shape == (len(W), 1):

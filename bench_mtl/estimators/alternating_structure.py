@@ -10,10 +10,10 @@ import numpy as np
 import scipy.linalg
 
 from bench_mtl.core.checks import one_of, real_number, whole_number
-from bench_mtl.core.designs import dense, diagonal_of
+from bench_mtl.core.designs import dense, diagonal_of, with_column
 from bench_mtl.core.types import Array, Matrix
 from bench_mtl.data import TaskData
-from bench_mtl.estimators.examples import blocks_of, with_blocks, with_column
+from bench_mtl.estimators.examples import blocks_of, with_blocks
 from bench_mtl.estimators.fitting import Budget
 from bench_mtl.estimators.linear import FittedTasks, LinearTaskClassifier, LinearTaskRegressor, LinearTasks, linear_model
 from bench_mtl.estimators.row_space import RowSpace

@@ -32,7 +32,15 @@ from bench_mtl.estimators import models
 from bench_mtl.estimators.distant import near
 from bench_mtl.estimators.examples import fitting, observed
 from bench_mtl.estimators.fitting import whole_or_as_before
-from bench_mtl.estimators.linear import Examples, HingeClassifier, LinearTaskRegressor, LossRegressor, SquaresClassifier, linear_model
+from bench_mtl.estimators.linear import (
+    Examples,
+    HingeClassifier,
+    LinearTaskRegressor,
+    LossRegressor,
+    SquaresClassifier,
+    linear_model,
+    require_lists,
+)
 from bench_mtl.estimators.solved import SolvedTasks, Specification
 from bench_mtl.model.intercepts import centred
 from bench_mtl.model.norms import L1, L1Inf, Norm, Trace
@@ -178,6 +186,7 @@ class PathCV(SolvedTasks):
                 raise InputError("cv must be a number of folds or a splitter for tasks with rows of their own")
             pairs = [indexable(X, near("y", y, may_lack=True)) for X, y in zip(Xs, ys, strict=True)]
             groups = [None] * len(pairs) if groups is None else groups
+            require_lists(groups=groups)
             if len(groups) != len(pairs):
                 raise InputError("groups", len(groups), f"have an entry for each of the {len(pairs)} tasks")
             splits = [self._splits(X, y, of_task) for (X, y), of_task in zip(pairs, groups, strict=True)]
@@ -215,11 +224,15 @@ class PathCV(SolvedTasks):
             splits = [(np.asarray(rows), np.asarray(others)) for rows, others in folds.split(X, table, groups)]
         except (TypeError, ValueError) as error:
             raise InputError(f"cv: {error}") from None
+        if not splits:
+            raise InputError("cv gives no folds: it is empty, or an iterator that an earlier fit has used up")
         n = _num_samples(X)
         for part in itertools.chain(*splits):
             is_mask, is_of_numbers = part.dtype == np.bool_ and part.shape == (n,), part.ndim == 1 and part.dtype.kind in "iu"
             if not (is_mask or (is_of_numbers and np.all((part >= -n) & (part < n)))):
                 raise InputError(f"cv must give rows of the {n} examples")
+            if not (part.any() if is_mask else len(part)):
+                raise InputError("cv must leave rows to fit to and rows to score on in each fold")
         return splits
 
     def _scorer(self, is_weighted: bool) -> Callable[..., float]:

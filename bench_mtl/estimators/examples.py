@@ -59,15 +59,6 @@ def weighted(data: TaskData, weights: Sequence[Array | None]) -> TaskData:
     return replace(data, weights=frozen(v))
 
 
-def with_column(X: Matrix, value: float) -> Matrix:
-    """Return a matrix with one column more, the last one, that is `value`."""
-    n, d = X.shape
-    if not is_sparse(X):
-        return np.hstack([X, np.full((n, 1), value)])
-    ends, indices = X.indptr, X.indices.dtype.type(d)
-    return sp.csr_array((np.insert(X.data, ends[1:], value), np.insert(X.indices, ends[1:], indices), ends + np.arange(n + 1)), (n, d + 1))
-
-
 # Targets that are not observed
 
 
@@ -126,7 +117,15 @@ def counted(
     return X[counts], y[counts], missing, None if weights is None else weights[counts]
 
 
-# Weights
+# Weights and classes
+
+
+def classes_of(y: NDArray[Any], name: str) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Return the labels in a vector, ascending, and the place of that of each example. Raises InputError: some cannot be compared."""
+    try:
+        return np.unique(y, return_inverse=True)
+    except TypeError:
+        raise InputError(f"{name} has labels of different types, which cannot be ordered") from None
 
 
 def require_class_weight(class_weight: Any, labels: Collection[Any]) -> None:

@@ -218,9 +218,9 @@ def whole_or_as_before(model: Any) -> Iterator[None]:
         raise
 
 
-def warn_unproven(gap: float, tol: float, message: str, *, stacklevel: int = 3) -> None:
-    """Warn (`ConvergenceWarning`) that a fit ended before its gap was proven, with the gap where the message does not have it."""
+def warn_unproven(gap: float, tol: float, message: str) -> None:
+    """Warn who called the fit (`ConvergenceWarning`) that it ended before its gap was proven, with the gap where the message lacks it."""
     if f"(target {tol:g})" not in message:
         reached = f"proven relative gap {format_gap(gap)}, {f'above tol = {tol:g}' if gap > tol else 'but it covers too little'}"
         message = f"{reached}: {message}"
-    warnings.warn(message, ConvergenceWarning, stacklevel=stacklevel)
+    warnings.warn(message, ConvergenceWarning, stacklevel=4)

@@ -21,6 +21,7 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
 from bench_mtl.estimators.boosting_fits import Boosted, ColumnGeneration, GroupBoostingModel, drop_negligible_weights, fit_dictionary
 from bench_mtl.estimators.distant import near
+from bench_mtl.estimators.examples import classes_of
 from bench_mtl.estimators.fitting import Budget, Preferred, solver_for, warm_up, warn_unproven, whole_or_as_before
 from bench_mtl.model.forms import ROW_NORMS
 from bench_mtl.model.losses import MarginLoss
@@ -169,8 +170,9 @@ class GroupSparseBoostingClassifier(ClassifierMixin, TransformerMixin, BaseEstim
 
     def _fit(self, X: Any, y: Any) -> GroupSparseBoostingClassifier:
         X, y = validate_data(self, X, near("y", y), accept_sparse="csr", dtype=np.float64)
+        self.classes_, numbers = classes_of(y, "y")
         check_classification_targets(y)
-        self.classes_, numbers, self.class_count_ = np.unique(y, return_inverse=True, return_counts=True)
+        self.class_count_ = np.bincount(numbers)
         if len(self.classes_) < 2:
             raise InputError(f"y has only one class, {self.classes_.tolist()[0]!r}: a classifier needs at least 2")
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -201,7 +203,7 @@ class GroupSparseBoostingClassifier(ClassifierMixin, TransformerMixin, BaseEstim
         self._keep(drop_negligible_weights(model, self.penalty_, found, self.tol))
         self.n_iter_ = budget.steps
         if not self.converged_:
-            warn_unproven(self.gap_, self.tol, self.message_, stacklevel=4)
+            warn_unproven(self.gap_, self.tol, self.message_)
         return self
 
     def _check_parameters(self) -> None:
@@ -301,7 +303,7 @@ class GroupSparseBoostingClassifier(ClassifierMixin, TransformerMixin, BaseEstim
         importances = np.zeros(self.n_features_in_)
         for j, norm in enumerate(norms):
             features = list(self.learners_.features_of(j))
-            importances[features] += norm / len(features)
+            importances[features] += norm / max(len(features), 1)
         return importances / (importances.sum() or 1.0)
 
     def _decisions(self, scores: Array) -> Array:

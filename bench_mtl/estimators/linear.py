@@ -28,6 +28,7 @@ from bench_mtl.estimators.docstrings import Text, completed
 from bench_mtl.estimators.examples import (
     apart,
     are_counts,
+    classes_of,
     counted,
     fitting,
     observed,
@@ -41,6 +42,7 @@ from bench_mtl.estimators.examples import (
 from bench_mtl.estimators.fitting import scaling_advice, warn_unproven, whole_or_as_before
 from bench_mtl.model.intercepts import Centres, centred
 from bench_mtl.model.losses import log_sum_exp
+from bench_mtl.model.task_data import require_comparable
 
 
 class Examples(NamedTuple):
@@ -242,13 +244,13 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _read_tasks(self, Xs: Sequence[Any], ys: Sequence[Any], sample_weight: Sequence[Any] | None) -> Examples:
         """Do the same for `fit_tasks`: examples of weight above 0 count; the first task's rows say what the features are."""
-        _require_lists(Xs=Xs, ys=ys)
+        require_lists(Xs=Xs, ys=ys)
         if len(Xs) != len(ys):
             raise InputError(f"Xs has {len(Xs)} tasks, but ys has {len(ys)}")
         if not len(Xs):
             raise InputError("Xs has no task: at least one is needed")
         if sample_weight is not None:
-            _require_lists(sample_weight=sample_weight)
+            require_lists(sample_weight=sample_weight)
             if len(sample_weight) != len(Xs):
                 raise InputError("sample_weight", len(sample_weight), f"have an entry for each of the {len(Xs)} tasks")
         parts = []
@@ -285,7 +287,7 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         try:
             return validate_data(self, X, *y, accept_sparse="csr", dtype=np.float64, **options)
         except ValueError as error:
-            raise InputError(f"{'' if y else 'X of '}task {k}: {error}") from None
+            raise InputError(f"{'' if y else 'X of '}task {k}: {' '.join(str(error).split())}") from None
 
     def _examples(self, data: TaskData, weights: Sequence[Array | None], *, as_vector: bool = False) -> Examples:
         """Return what is fitted to: its fit without weights is the one of the data with weights, of the examples of each block.
@@ -299,6 +301,9 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
             raise InputError(
                 f"class_weight must be None with the loss '{self.loss}' of {type(self).__name__}: its sample weights must be whole numbers"
             )
+        for some in weights:
+            if some is not None:
+                require_comparable("sample_weight, times class_weight," if self.class_weight is not None else "sample_weight", some)
         by_task = data.design.is_shared and weights[0] is not None and weights[0].ndim == 2 and weights[0].shape[1] > 1
         if by_task and not self.counts_weights:
             data, weights, by_task = apart(data), list(np.asarray(weights[0]).T), False
@@ -307,6 +312,7 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         is_off = by_task or not self._is_to_centre(data.design)
         stays = self._may_be_centred and is_off and (are_copies or self.counts_weights)
         if self._may_be_centred and not stays:
+            require_range(data)
             data, centres = centred(data, lambda k: weights[k])
         if any(w is not None for w in weights):
             if self.loss == "squared" and not stays and not by_task:
@@ -332,7 +338,7 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
                 warnings.warn(fitted.message, ConvergenceWarning, stacklevel=3)
             else:
                 message = fitted.message + scaling_advice(examples.data.design)
-                warn_unproven(fitted.certificate.relative_gap, self.tol, message, stacklevel=4)
+                warn_unproven(fitted.certificate.relative_gap, self.tol, message)
         return self
 
     def _keep(self, fitted: FittedTasks, examples: Examples) -> None:
@@ -390,7 +396,7 @@ class LinearTasks(BaseEstimator, ABC):  # type: ignore[misc]
         return [np.asarray(X @ w) + b for X, w, b in pairs]
 
     def _require_tasks(self, name: str, values: Sequence[Any]) -> None:
-        _require_lists(**{name: values})
+        require_lists(**{name: values})
         if len(values) != self.n_tasks_:
             raise InputError(name, len(values), f"have an entry for each of the {self.n_tasks_} tasks")
 
@@ -535,8 +541,8 @@ class LinearTaskClassifier(ClassifierMixin, LinearTasks):  # type: ignore[misc]
     def _targets_of(self, y: NDArray[Any]) -> Array:
         if y.ndim == 2 and y.shape[1] > 1:  # a task for each column
             return np.column_stack(self._task_targets_of(list(y.T)))
+        self.classes_, numbers = classes_of(column_or_1d(y, warn=True), "y")
         check_classification_targets(y)
-        self.classes_, numbers = np.unique(column_or_1d(y, warn=True), return_inverse=True)
         if len(self.classes_) < 2:
             raise InputError(f"y has only one class, {self.classes_.tolist()[0]!r}: a classifier needs at least 2")
         if len(self.classes_) == 2:
@@ -669,14 +675,14 @@ class SquaresClassifier(LinearTaskClassifier):
 
 def _pair(y: NDArray[Any], name: str) -> NDArray[Any]:
     """Return the two labels of a task, ascending."""
-    found = np.unique(y)
+    found = classes_of(y, name)[0]
     if len(found) != 2:
         what = f"only one class, {found.tolist()[0]!r}" if len(found) == 1 else f"{len(found)} classes"
         raise InputError(f"{name} has {what}: a task needs 2")
     return found
 
 
-def _require_lists(**values: Any) -> None:
+def require_lists(**values: Any) -> None:
     """Raises InputError where a value, by its name, is nothing that has an entry for each task."""
     for name, value in values.items():
         has_entries = hasattr(value, "__len__") and hasattr(value, "__getitem__")

@@ -93,11 +93,7 @@ class _MatrixNormal(LinearTasks):
         alphas = (real_number("alpha_features", self.alpha_features), real_number("alpha_tasks", self.alpha_tasks))
         ridge = real_number("covariance_ridge", self.covariance_ridge, strict=True)
         d, m = data.n_features, data.n_tasks
-        if d > whole_number("max_features", self.max_features, minimum=1):
-            raise InputError(
-                f"there are {d} features, but max_features = {self.max_features}: a graphical lasso of the features takes time like their "
-                "cube. Reduce them first, as with sklearn.decomposition.TruncatedSVD in a Pipeline, or raise max_features"
-            )
+        self._require_few(d)
         budget, system = Budget(self.max_iter, self.max_seconds), _Weights(data, penalty)
         A, B = Precision.identity(d), Precision.identity(m)
         W = system.best(A.matrix, B.matrix, np.zeros((d, m)))
@@ -124,6 +120,17 @@ class _MatrixNormal(LinearTasks):
         attributes: dict[str, Any] = {"feature_precision_": A.matrix, "task_precision_": B.matrix, "unit_": unit}
         attributes |= {"objective_": objectives[-1], "objectives_": tuple(objectives)}
         return FittedTasks(W, len(objectives), is_met, message, attributes=attributes)
+
+    def _require_few(self, d: int) -> None:
+        if d > whole_number("max_features", self.max_features, minimum=1):
+            raise InputError(
+                f"there are {d} features, but max_features = {self.max_features}: a graphical lasso of the features takes time like their "
+                "cube. Reduce them first, as with sklearn.decomposition.TruncatedSVD in a Pipeline, or raise max_features"
+            )
+
+    def _is_to_centre(self, design: Design) -> bool:
+        self._require_few(design.n_features)  # before sparse examples become dense
+        return True
 
 
 @linear_model

@@ -49,7 +49,7 @@ class Ridged(SolvedTasks):
 
 def is_default(value: Any, default: Any) -> bool:
     """Whether a parameter, which may be an array, is its default."""
-    return value is default or (isinstance(value, (bool, int, float)) and value == default)
+    return value is default or (isinstance(value, (bool, int, float, np.bool_, np.number)) and bool(value == default))
 
 
 @linear_model

@@ -15,11 +15,11 @@ from sklearn.linear_model import Ridge
 from sklearn.utils import check_random_state
 
 from bench_mtl.core.checks import is_sparse, one_of, real_number, whole_number
-from bench_mtl.core.designs import Design, frozen
+from bench_mtl.core.designs import Design, frozen, with_column
 from bench_mtl.core.types import Array, Iterate, Matrix
 from bench_mtl.data import TaskData
 from bench_mtl.engine.proofs import format_gap
-from bench_mtl.estimators.examples import blocks_of, with_blocks, with_column
+from bench_mtl.estimators.examples import blocks_of, with_blocks
 from bench_mtl.estimators.fitting import Budget, solve, solver_for, tolerance_of, warm_up
 from bench_mtl.estimators.linear import FittedTasks, LinearTaskClassifier, LinearTaskRegressor, LinearTasks, linear_model
 from bench_mtl.model.fit_problem import FitProblem

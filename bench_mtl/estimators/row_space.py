@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from bench_mtl.core.checks import is_sparse
-from bench_mtl.core.designs import dense, stacked_rows
+from bench_mtl.core.designs import dense, divided, stacked_rows
 from bench_mtl.core.types import Array, Matrix
 from bench_mtl.data import TaskData
 from bench_mtl.estimators.examples import blocks_of, with_blocks
@@ -59,7 +59,7 @@ class RowSpace(NamedTuple):
         scale = float(np.abs(rows.data if is_sparse(rows) else rows).max(initial=0.0))
         if scale == 0.0:
             return None
-        rows = rows / scale  # the Gram matrix squares the entries
+        rows = divided(rows, scale)  # the Gram matrix squares the entries
         values, P = np.linalg.eigh(dense(rows @ rows.T))
         values, P = values[::-1], np.ascontiguousarray(P[:, ::-1])
         rank = int(np.count_nonzero(values > _SMALLEST_SQUARE * values[0]))

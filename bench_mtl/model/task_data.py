@@ -310,7 +310,13 @@ def _weights(name: str, value: Any, shape: tuple[int, ...]) -> Array:
         raise InputError(name, np.shape(value), f"have shape {shape}, or a number for each example")
     if not np.all(v > 0.0):
         raise InputError(f"{name} must be above 0, but one is {v.min():g}: leave out examples that should not count")
-    with np.errstate(over="ignore"):
-        if not v.min() / (v.max() * v.size) >= np.finfo(np.float64).tiny:
-            raise InputError(f"{name} must not be so far apart, from {v.min():g} to {v.max():g}")
+    require_comparable(name, v)
     return frozen(np.array(np.broadcast_to(v, shape)))
+
+
+def require_comparable(name: str, weights: Array) -> None:
+    """Raise InputError for weights above 0 whose sum overflows, or whose shares of it underflow."""
+    least, most = float(weights.min()), float(weights.max())
+    with np.errstate(over="ignore"):
+        if not least / np.multiply(most, weights.size) >= np.finfo(np.float64).tiny:
+            raise InputError(f"{name} must not be so {'far apart' if least < 1.0 else 'large'}, from {least:g} to {most:g}")

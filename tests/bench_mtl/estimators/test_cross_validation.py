@@ -167,6 +167,8 @@ def test_groups_stay_together() -> None:
     np.testing.assert_array_equal(model.cv_scores_, by_splits.cv_scores_)
     own = clone(model).fit_tasks([X, X[:24]], [Y[:, 0], Y[:24, 1]], groups=[groups, groups[:24]])
     assert own.cv_scores_.shape == (2, 3)
+    with pytest.raises(InputError, match="groups must be a list with an entry for each task, not 3"):
+        L1InfRegressorCV([1.0], cv=GroupKFold(2)).fit_tasks([X, X], [Y[:, 0], Y[:, 1]], groups=3)
     with pytest.raises(InputError, match="groups must have an entry for each of the 2 tasks, but has 1"):
         clone(model).fit_tasks([X, X[:24]], [Y[:, 0], Y[:24, 1]], groups=[groups])
 
@@ -246,6 +248,8 @@ BAD: tuple[tuple[dict[str, Any], str], ...] = (
     ({"cv": "leave one out"}, r"cv: Expected `cv` as an integer"),
     ({"cv": [3]}, "cv: "),
     ({"cv": [([0, 1], [99])]}, "cv must give rows of the 45 examples"),
+    ({"cv": []}, "cv gives no folds"),
+    ({"cv": [([0, 1], np.array([], int))]}, "cv must leave rows to fit to and rows to score on in each fold"),
     ({"cv": GroupKFold(2)}, r"cv: The 'groups' parameter should not be None"),
     ({"scoring": "neg_log_los"}, "scoring: .*'neg_log_los'"),
     ({"scoring": ["r2"]}, r"scoring must be the name of a score, a callable, or None, not \['r2'\]"),

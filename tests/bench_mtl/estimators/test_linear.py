@@ -269,6 +269,10 @@ def test_weights_that_are_none() -> None:
     for wrong, message in ((-weights, "[Nn]egative"), (0 * weights, "zero"), (weights[:3], "shape")):
         with pytest.raises(InputError, match=f"sample_weight.*{message}"):
             public.L1InfClassifier(0.5).fit(X, LABELS, sample_weight=wrong)
+    for size in (1e307, 1e308):
+        for alike, targets in ((public.L1InfClassifier(0.5), LABELS), (public.L1InfRegressor(0.5, fit_intercept=False), X[:, :2])):
+            with pytest.raises(InputError, match="sample_weight must not be so large"):
+                alike.fit(X, targets, sample_weight=np.full(60, size))
     for weighed, message in (
         ([None, np.zeros(40), None], "sample_weight of task 1"),
         ([None], "sample_weight must have an entry for each of the 3 tasks, but has 1"),
@@ -299,6 +303,7 @@ def test_labels(name: str) -> None:
         (LABELS * np.array([1, 0, 1]), "y of task 1 has only one class, 0: a task needs 2"),
         (pd.DataFrame(LABELS * np.array([1, 0, 1]), columns=["x", "y", "z"]), "y of task 'y' has only one class, 0: a task needs 2"),
         (LABELS + LABELS[:, [1, 2, 0]], "y of task 0 has 3 classes: a task needs 2"),
+        (np.array([["a", "b", 1], [1, "a", 2]] * 30, dtype=object), "y of task 0 has labels of different types, which cannot be ordered"),
     ):
         with pytest.raises(InputError, match=message):
             model_of(name).fit(X, y)
@@ -549,8 +554,9 @@ def test_bad_input_is_refused_by_name(name: str) -> None:
         fits.append((wrong, ys, r"^Xs must be a list with an entry for each task, not .+$"))
         fits.append((Xs, wrong, r"^ys must be a list with an entry for each task, not .+$"))
     for one, other, message in fits:
-        with pytest.raises(InputError, match=message):
+        with pytest.raises(InputError, match=message) as refused:
             model.fit_tasks(one, other)
+        assert "\n" not in str(refused.value)
     with pytest.raises(NotFittedError):
         model_of(name).predict_tasks(Xs)
     model.fit_tasks(Xs, ys)
