@@ -94,7 +94,8 @@ class SampleStepper(Stepper):
             size = max(size + 1, round(size * solver.growth))
 
     def start(self, at: Iterate) -> SampleStepper:
-        self._step, self._work, self._samples = 0, 0.0, 0
+        # A point that is given is nearer than what a sample tells.
+        self._step, self._work, self._samples = 0, 0.0, len(self._sizes) if at.primal.any() else 0
         self._point: Any = at.primal
         self._dual: Any = at.dual
         self._inner: Any = None

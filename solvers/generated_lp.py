@@ -61,7 +61,7 @@ class GeneratedLP(IterativeSolver):
     start_gap : relative gap at which the first-order method has done its part
     first : most rows of W of the first programme
     width : margins at most so far from 1 are of hinges of the first programme
-    seconds : limit of the time of HiGHS and of the start; None takes that of the run
+    seconds : limit of the time of HiGHS and of the start, which has half of it at most; None takes that of the run
 
     References
     ----------
@@ -117,7 +117,8 @@ class GeneratedLP(IterativeSolver):
         for last in SmoothedGradient().resume(problem, Iterate(start.primal, start.dual)):
             gap = _gap(problem, last) if last.step % _LOOK_EVERY == 0 and last.dual is not None else math.inf
             yield last._replace(state=None, claim=gap)
-            if gap <= self.start_gap or last.step >= _MOST_STEPS:
+            is_late = self.seconds is not None and last.dual is not None and seconds_left() <= 0.5 * self.seconds
+            if gap <= self.start_gap or last.step >= _MOST_STEPS or is_late:
                 break
         assert last.dual is not None
         form = problem.form(Hinges)

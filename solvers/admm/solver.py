@@ -99,7 +99,9 @@ class ADMM(SteppingSolver):
         if problem.has_form(GroupForm):
             return super().resume(problem, start)
         self.refuse_state(start)
-        return split_steps(problem.form(LinearForm), problem.repair(start.primal), Rule.of(self), self.aim, resumed=True)
+        return split_steps(
+            problem.form(LinearForm), problem.repair(start.primal), Rule.of(self), self.aim, resumed=bool(start.primal.any())
+        )
 
     def stepper(self, problem: Problem) -> ConsensusStepper:
         form = problem.form(GroupForm)

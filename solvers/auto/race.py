@@ -95,6 +95,8 @@ class Race:
         claim = None if self._begin.primal.any() else math.inf  # nobody begins at the optimum
         yield self._begin._replace(claim=claim) if self._earlier is None else self._shown_first
         while lane := min((lane for lane in self._lanes if not lane.has_ended), key=lambda lane: lane.reach, default=None):
+            if lane.reach == math.inf and not lane.spent:  # it goes on where others have ended
+                lane.last = next((each.last for each in reversed(self._lanes) if each.has_ended), lane.last)
             if lane.advance():
                 yield self._shown(lane)
 

@@ -169,8 +169,9 @@ class Auto(IterativeSolver):
             return _beside_admm(problem, one, ConeInteriorPoint(memory_gib=self.memory_gib), target)
         if newton is None:
             return (Candidate(one.aimed_at(target)),)
-        prices = Prices(problem.design, step=_L1_STEP, coefficient=0.0) if is_set else Prices(problem.design)  # type: ignore[attr-defined]
-        return Candidate(one.aimed_at(target), prices.of_passes, 0.0, by_steps if is_set else by_power, prices.a_test), newton
+        is_second_order = is_set and not problem.fit.loss.couples_tasks  # type: ignore[attr-defined] # of classes its steps are of first
+        prices = Prices(problem.design, step=_L1_STEP, coefficient=0.0) if is_second_order else Prices(problem.design)  # type: ignore[attr-defined]
+        return Candidate(one.aimed_at(target), prices.of_passes, 0.0, by_steps if is_second_order else by_power, prices.a_test), newton
 
     def _one(self, problem: Problem) -> IterativeSolver:
         """Return the solver that a problem is for by its loss, norm and sizes, on any data, or that of the device."""

@@ -85,8 +85,14 @@ class Term(ABC):
             return Shrunk(result.point, self.weight * float(result.norms.sum()), lambda: self._plain(result))
         result, inside = self._on_radius(prepared, self.radius)
         if inside.all():
-            return Shrunk(U, 0.0, lambda: (self._in_features(RowFace.of_entries(np.ones(U.shape, dtype=bool))), np.zeros((U.size, 0))))
+            free = self._allowed(U)
+            face = lambda: (self._in_features(RowFace.of_entries(free)), np.zeros((int(free.sum()), 0)))  # noqa: E731
+            return Shrunk(np.where(free, U, 0.0), 0.0, face)
         return Shrunk(result.point, 0.0, lambda: self._on_balls(result, inside))
+
+    def _allowed(self, U: Array) -> NDArray[np.bool_]:
+        """Return which entries have a sign that they may have."""
+        return np.ones(U.shape, dtype=bool)
 
     def row_norms(self, U: Array) -> Array:
         """Return the dual norm of every row: at most its unit where the proximal map of the norm is 0."""
@@ -148,6 +154,9 @@ class _Entries(Term):
         other, orientation = super().restricted(rows), self._norm.orientation
         other._norm = self._norm if orientation is None else replace(self._norm, orientation=orientation[rows])
         return other
+
+    def _allowed(self, U: Array) -> NDArray[np.bool_]:
+        return np.asarray(self._norm.oriented(U) >= 0.0) if self._norm.nonneg else super()._allowed(U)
 
     def row_norms(self, U: Array) -> Array:
         turned = self._norm.oriented(U)

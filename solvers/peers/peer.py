@@ -180,6 +180,8 @@ class L1Peer(Peer):
             model = library.Lasso(alpha=piece.relative_penalty / piece.n, positive=piece.nonneg, **options)
         else:
             model = self.logistic(library, piece, options)
+        if hasattr(model, "copy_X") and "copy_X" not in self.options and not options["fit_intercept"]:
+            model.copy_X = False  # which scikit-learn and celer copy although they centre nothing
         model.fit(piece.X, piece.y)
         return Fitted(np.ravel(model.coef_), int(np.max(getattr(model, "n_iter_", 0))))  # which not all say
 

@@ -48,6 +48,7 @@ PROBLEMS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "l1inf_glm, logistic": ("l1inf_glm", "labels", {"penalty": "0.1 max", "loss": "logistic"}),
     "l1_ball_glm": ("l1_ball_glm", "real", {"penalty": "0.1 max"}),
     "l1_ball_glm, radius": ("l1_ball_glm", "real", {"radius": 0.5}),
+    "l1_ball_glm, nonnegative": ("l1_ball_glm", "real", {"radius": 0.5, "nonneg": True}),
     "l1_ball_glm, logistic": ("l1_ball_glm", "labels", {"radius": 0.5, "loss": "logistic"}),
     "l1_ball_glm, multiclass": ("l1_ball_glm", "classes", {"penalty": "0.1 max", "loss": "multiclass"}),
     "l12_hinge": ("l12_hinge", "labels", {"penalty": "0.1 max"}),

@@ -13,7 +13,7 @@ from bench_mtl.core.types import Array, Iterate
 from bench_mtl.data import TaskData, synthetic_l1inf
 from bench_mtl.model.protocols import IterativeSolver, Problem
 from bench_mtl.problems import L12GLM, DirtyModel, L1BallGLM, L1InfGLM, L1InfHinge, L12Hinge, SparseLowRank
-from bench_mtl.solvers import PDHG, Auto, WorkingSet
+from bench_mtl.solvers import PDHG, Auto, SmoothedGradient, WorkingSet
 from bench_mtl.solvers.auto.race import Candidate, GapTest, Race
 
 
@@ -135,6 +135,19 @@ def test_where_the_sets_end_the_accelerated_method_goes_on() -> None:
     rng = np.random.default_rng(7)
     problem = L1InfGLM(TaskData.shared(rng.standard_normal((60, 200)), rng.standard_normal((60, 3))), penalty="0.1 max")
     assert "accelerated_gradient" in note_of(problem, Auto(memory_gib=1e-5), 1e-5)
+
+
+def test_the_solver_that_goes_on_begins_where_another_has_ended() -> None:
+    class Short(PDHG):
+        def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
+            return islice(super().resume(problem, start), 5)
+
+    problem = L1InfHinge(synthetic_l1inf(tasks=3, features=8, examples=30), radius="truth")
+    candidates = Candidate(Short(), least=1.0), Candidate(SmoothedGradient(), test=math.inf)
+    *_, before, after = islice(Race(Auto(), candidates, problem, Iterate(problem.start_point()), 1e-6).iterates(), 6)
+    following = islice(SmoothedGradient().resume(problem, Iterate(before.primal, before.dual)), 1, None)
+    assert (before.note, after.note[:15]) == ("pdhg", "smoothed_gradie")
+    np.testing.assert_array_equal(after.primal, next(following).primal)
 
 
 def test_along_a_path_l1_norms_keep_their_columns() -> None:

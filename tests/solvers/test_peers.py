@@ -1,6 +1,7 @@
 """Peers: that their objectives are ours to the last factor, what they refuse, and what is made of their answers."""
 
 import importlib.util
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +17,7 @@ from bench_mtl.model.protocols import Answer, Problem, Solver
 from bench_mtl.problems import L1BallGLM, L1InfGLM, RidgeHinge
 from bench_mtl.solvers import Celer, Cyanure, DualCoordinateAscent, Skglm, Sklearn, Spams
 from bench_mtl.solvers.peers.hinge_duals import hinge_dual_of
-from bench_mtl.solvers.peers.peer import Peer
+from bench_mtl.solvers.peers.peer import L1Peer, Peer
 from bench_mtl.solvers.peers.pieces import tiny
 
 #: The gap that an answer at the tightest tolerance must have, and that of a penalty or a radius off by a hundredth must not.
@@ -139,6 +140,23 @@ def test_data_are_laid_out_as_the_library_takes_them(solver: Peer, squared: str,
     for name, order in (("lasso", squared), ("logistic", logistic)):
         X = solver.build(makers[name](1.0)).pieces[0].X
         assert orders[order][is_sparse] == (X.format if is_sparse else "C" if X.flags.c_contiguous else "F"), name
+
+
+@pytest.mark.parametrize("solver", [Sklearn(), Celer()])
+def test_dense_examples_are_not_copied_on_the_clock(solver: L1Peer, monkeypatch: pytest.MonkeyPatch) -> None:
+    lasso, seen = importlib.import_module(solver.module or solver.package).Lasso, list[Any]()
+    path = lasso.path
+
+    def noting(*arguments: Any, **options: Any) -> Any:
+        seen.extend(each for each in arguments if np.ndim(each) == 2)
+        return path(*arguments, **options)
+
+    is_static = isinstance(inspect.getattr_static(lasso, "path"), staticmethod)
+    monkeypatch.setattr(lasso, "path", staticmethod(noting) if is_static else noting)
+    pieces = solver.build(objectives((30, 12), False)["lasso"](1.0))
+    assert solver.solve(pieces, 1e-6, None).claims_optimal
+    assert seen
+    assert all(any(np.shares_memory(X, piece.X) for piece in pieces.pieces) for X in seen)
 
 
 @dense_and_sparse

@@ -387,7 +387,7 @@ def test_tasks_have_the_names_of_their_columns_alone() -> None:
 QUICK = ("L1InfClassifier", "LinearSVMMultiTaskClassifier", "L1InfRegressor", "RidgeMultiTaskRegressor")
 
 
-@pytest.mark.parametrize("size", [1e-300, 1e-170, 1e160, 1e300])
+@pytest.mark.parametrize("size", [1e-300, 1e-170, 1e160, 1e300, 1e307])
 @pytest.mark.parametrize(
     "estimator", [pytest.param(cls, marks=[] if cls.__name__ in QUICK else pytest.mark.slow, id=cls.__name__) for cls in ESTIMATORS]
 )
