@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from bench_mtl.core.types import Array
 from bench_mtl.model.norm_problems import NormHinge
 from bench_mtl.model.norms import L12
-from bench_mtl.model.patterns import features_used
 
 
 class L12Hinge(NormHinge):
@@ -36,7 +32,3 @@ class L12Hinge(NormHinge):
     name = "l12_hinge"
     norm_type = L12
     conic_forms = L12.models
-
-    def measures(self, point: Array) -> Mapping[str, float]:
-        """Entries above a millionth of the largest, and the rows (features) that have one; the share of errors on held-out examples."""
-        return features_used(point) | self.held_out_error(point)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, reduce
 from operator import getitem, iadd
-from typing import Any, NoReturn, TypeVar
+from typing import Any, ClassVar, NoReturn, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -53,6 +53,7 @@ class InShards(Forgetting, Design):
     """A design whose rows are in shards, of which no one matrix is made."""
 
     is_in_shards = True
+    proves_by_columns: ClassVar[bool] = False  # they would be gathered here
     shards: Shards
 
     @property

@@ -178,11 +178,12 @@ def run(
 
 def _misfit(session: _Session, solver: Solver) -> str | None:
     """Return why the solver cannot take the problem, as it says itself; a long look at that is charged."""
-    look, compiled = {"look": session.charged}, compiling_seconds()
+    look, compiled = dict[str, float](), compiling_seconds()
     with timed(look, "look"):
         reason = solver.incompatibility(session.problem)
         sentence = None if reason is None else str(reason) or f"{solver.label} does not fit, and does not say why"
-    session.charged = max(0.0, look["look"] - (compiling_seconds() - compiled) - FREE_LOOK_SECONDS)
+    # The runner has asked already; the longer of both is charged once.
+    session.charged = max(0.0, max(session.charged, look["look"] - (compiling_seconds() - compiled)) - FREE_LOOK_SECONDS)
     return sentence
 
 
@@ -520,7 +521,7 @@ def _run_iterative(session: _Session, solver: IterativeSolver, start: Array | It
         if iterate is None:
             reached = session.untested is not None and session.test(session.untested, rule)
             if reached:
-                return session.record(Status.VERIFIED, _gap_reached(session, is_met=True))
+                return _proven(session, clock, session.untested)
             if session.samples:
                 return session.record(Status.INACCURATE, f"the solver ended by itself, {_gap_reached(session)}")
             nothing = "the solver yielded no iterate" if session.enclosure is None else "nothing is proven of any iterate: bounds overflow"
@@ -529,12 +530,20 @@ def _run_iterative(session: _Session, solver: IterativeSolver, start: Array | It
         stop = _limit_reached(limits, clock, iterate)
         if (rule.is_due(iterate) and not goes_on) or stop is not None:
             if session.test(iterate, rule):
-                return session.record(Status.VERIFIED, _gap_reached(session, is_met=True))
+                return _proven(session, clock, iterate)
             stop = stop or (_ENOUGH if session.is_enough else _limit_reached(limits, clock, iterate))
         if session.on_iterate is not None:
             session.on_iterate(iterate)
         if stop is not None:
             return session.record(Status.TIMEOUT if clock.is_spent else Status.INACCURATE, f"{stop}, {_gap_reached(session)}")
+
+
+def _proven(session: _Session, clock: Clock, iterate: Iterate) -> Record:
+    """Return the record of a run whose iterate is proven to be as good as was asked for, perhaps too late."""
+    reached, late = _gap_reached(session, is_met=True), session.limits.is_late(clock.elapsed)
+    if late and (limit := _limit_reached(session.limits, clock, iterate)) is not None:
+        return session.record(Status.TIMEOUT, f"{limit}, {reached}")
+    return session.record(Status.VERIFIED, reached)
 
 
 def _gone_on(iterate: Iterate, start: Iterate, solver: Solver, *, is_first: bool) -> Iterate:

@@ -56,7 +56,8 @@ def sharpened(problem: Problem, proof: Proof, tolerance: Tolerance, scale: float
     if tolerance.met_by(certificate, scale) or not is_spoilt(certificate, tolerance, scale):
         return certificate, False
     with compensated():
-        certificate = certify_proof(problem, proof)
+        again = certify_proof(problem, proof)
+    certificate = again if math.isfinite(again.gap) else certificate  # splits of the largest numbers overflow
     return certificate, not tolerance.met_by(certificate, scale) and _would_do(certificate, tolerance, scale)
 
 

@@ -27,8 +27,8 @@ _ROUNDING_OF_MEANS = 8.0 * UNIT
 #: Shares of examples that are as near to 0 or 1 are.
 _ALMOST_WHOLE = 1e-9
 
-#: Entries from this size on are not subtracted from each other: that could overflow.
-_FAR = 1e300
+#: Columns whose largest entry is not between this and its inverse are centred in other units: sums or products could leave the range.
+_NEAR = 2.0**-500
 #: Integers up to this one are doubles, and so are sums of them; multiples of what is far below 1 are, from entries of this size on.
 _EXACT, _LEAST_TOP = 2.0**52, 1e-280
 
@@ -116,12 +116,18 @@ def centred_columns(X: Matrix, weights: Array | None = None) -> tuple[Array, Arr
     distance is much larger than what is left of it: a few outliers cost the other entries no digits.
     """
     rows = dense(X)
+    top = np.abs(rows).max(axis=0, initial=0.0)
+    shift = np.where((top > _NEAR) & (top < 1.0 / _NEAR), 0, np.frexp(top)[1])
+    rows = np.ldexp(rows, -shift) if shift.any() else rows
+    shares = None if weights is None else weights / weights.max()
     nearest = np.zeros(rows.shape[1])
-    if len(rows) and np.abs(rows).max(initial=0.0) < _FAR:
-        distances = rows - np.average(rows, axis=0, weights=weights)
+    if len(rows):
+        distances = rows - np.average(rows, axis=0, weights=shares)
         nearest = np.take_along_axis(rows, np.abs(distances, out=distances).argmin(axis=0)[None, :], axis=0)[0]
     rest = rows - nearest
-    beyond = np.asarray(np.average(rest, axis=0, weights=weights))
+    beyond = np.asarray(np.average(rest, axis=0, weights=shares))
+    if shift.any():
+        return np.ldexp(rest - beyond, shift), np.ldexp(nearest + beyond, shift)
     return rest - beyond, nearest + beyond
 
 

@@ -20,7 +20,6 @@ from bench_mtl.core.types import Array
 from bench_mtl.model.intercepts import kinked_intercepts, root_of_falling
 from bench_mtl.model.task_data import TaskData, binary_labels, class_indicators
 
-_TINY = float(np.finfo(np.float64).tiny)
 #: Multiples of a dual point that are tried at most, where nothing else limits them: it is normalised to a largest entry of 1.
 _LARGEST_MULTIPLE = 1e6
 #: The multiples of a dual point for which sums over examples give the gain, so that the best multiple need not be known before them.
@@ -542,7 +541,7 @@ class MarginLoss(Loss):
 
     def gain_curvature(self, u: Array) -> Array:
         """Return minus the second derivative of `gain`, that of the conjugate: one over l'' at the margin with u = -l'."""
-        return np.asarray(1.0 / np.maximum(self.second(self.gain_derivative(u)), _TINY))
+        return np.asarray(1.0 / np.maximum(self.second(self.gain_derivative(u)), TINIEST))
 
     def margin_model(self, margins: Any, weights: Any = None) -> Any:
         """Return the (weighted) sum of l over the entries of a CVXPY vector."""
@@ -684,10 +683,10 @@ class Logistic(MarginLoss):
         return entropy(u) + entropy(1.0 - u)
 
     def gain_derivative(self, u: Array) -> Array:
-        return np.asarray(np.log(np.maximum(1.0 - u, _TINY)) - np.log(np.maximum(u, _TINY)))
+        return np.asarray(np.log(np.maximum(1.0 - u, TINIEST)) - np.log(np.maximum(u, TINIEST)))
 
     def gain_curvature(self, u: Array) -> Array:
-        return np.asarray(1.0 / np.maximum(u * (1.0 - u), _TINY))
+        return np.asarray(1.0 / np.maximum(u * (1.0 - u), TINIEST))
 
     def margin_model(self, margins: Any, weights: Any = None) -> Any:
         import cvxpy as cp
@@ -763,7 +762,7 @@ class Exponential(MarginLoss):
         return u + entropy(u)
 
     def gain_derivative(self, u: Array) -> Array:
-        return np.asarray(-np.log(np.maximum(u, _TINY)))
+        return np.asarray(-np.log(np.maximum(u, TINIEST)))
 
     def margin_model(self, margins: Any, weights: Any = None) -> Any:
         import cvxpy as cp
@@ -917,7 +916,7 @@ class Multiclass(Loss):
         step, middle = -dual / w, float(support.middle)
 
         def derivative(c: float) -> float:
-            return float((w * step * -np.log(np.maximum(y + c * step, _TINY))).sum()) - middle
+            return float((w * step * -np.log(np.maximum(y + c * step, TINIEST))).sum()) - middle
 
         c = best_on_segment(derivative, min(limit, 1.0))
         return (self._enclose_gain(dual, y, w, c) - support * c).positive_part()

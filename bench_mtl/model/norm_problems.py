@@ -87,6 +87,10 @@ class NormHinge(HingeProblem):
     norm_type: ClassVar[type[Norm]]
     regulariser: Constraint | Penalty
 
+    def measures(self, point: Array) -> Mapping[str, float]:
+        """Entries above a millionth of the largest, and the rows (features) that have one; the share of errors on held-out examples."""
+        return features_used(point) | self.held_out_error(point)
+
     def largest_penalty(self, norm: Norm) -> float:
         return least_dual_norm(self.fit, norm) if self.fit.intercept else super().largest_penalty(norm)
 

@@ -110,7 +110,7 @@ class Slot:
         try:
             proofs = [kept.proof for kept in gathered.proofs]
             found = self._certifier_started().certify(case.instance, proofs, case.target, gathered.parts)
-        except UncertifiableError as error:
+        except (UncertifiableError, OSError) as error:
             return replace(outcome, record=refused(record, f"nothing that it showed could be certified again: {error}"))
         record = judged(gathered, record, case.target, found, case.threads)
         if not record.samples:

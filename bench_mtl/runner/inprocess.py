@@ -92,7 +92,7 @@ class CaseRunner:
                 self._warm[name] = None
                 try:
                     solver.warm_up()
-                except (Exception, SystemExit) as error:
+                except BaseException as error:
                     self._warm[name] = error
             rehearse(problem, solver, case.target, Clock(case.limits.seconds, deadline))
 

@@ -35,7 +35,8 @@ class Interrupt:
 
     def __exit__(self, *_: object) -> None:
         for number, handler in self._before:
-            signal.signal(number, handler)
+            if handler is not None:  # which was not Python's
+                signal.signal(number, handler)
 
     def _take(self, number: int, _: object) -> None:
         if self._finishes or number == signal.SIGTERM:

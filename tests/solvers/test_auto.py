@@ -1,5 +1,6 @@
 """`auto`: what it picks, and what a race of two costs."""
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice

@@ -178,6 +178,30 @@ def test_an_outlier_costs_the_other_entries_no_digits(place: int) -> None:
         assert abs(Fraction(found[j]) - Fraction(found[i]) - exact) <= 6 * Fraction(UNIT) * Fraction(abs(found[i]) + abs(found[j]))
 
 
+#: Examples, targets, weights, and a dual point with coefficients: some W and b explain all targets, so that the optimum is 0.
+AT_THE_ENDS: list[tuple[list[list[float]], float | None, float, float]] = [
+    ([[1e300, 2.0**52], [1e300, 2.0**52 + 1.0]], None, 1.0, 0.5),
+    ([[1e-30], [3e-30]], 1e-300, 1e31, 2.5e29),
+    ([[1e10], [2e10]], 1e300, 1.0, 1e-11),
+    ([[1e-320], [3e-320]], None, 1e308, 1e307),
+]
+
+
+@pytest.mark.parametrize(("X", "weight", "radius", "slope"), AT_THE_ENDS)
+def test_bounds_with_intercepts_hold_at_the_ends_of_the_range(
+    X: list[list[float]], weight: float | None, radius: float, slope: float
+) -> None:
+    weights = None if weight is None else [weight, weight]
+    data = TaskData.shared(X, [[0.0], [1.0]], weights=weights)
+    problem = REGISTRY.problem("l1inf_glm").from_data(data, radius=radius, reduction="mean" if weights is None else "sum", intercept=True)
+    W = np.zeros(problem.point_shape)
+    W[-1] = slope
+    for dual in ([[-1.0], [0.0]], [[-1.0], [1.0]], [[0.5], [-0.5]]):
+        with np.errstate(all="ignore"):
+            assert problem.dual_bound(W, np.array(dual)) <= 0.0
+            assert problem.objective(W) >= 0.0
+
+
 def test_what_takes_no_intercept_says_so() -> None:
     data = tasks("labels")
     problem = REGISTRY.problem("l1inf_hinge").from_data(data, intercept=True, radius=1.0)
