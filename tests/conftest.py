@@ -1,5 +1,7 @@
 """Fixtures for all tests, and what their names may be."""
 
+from __future__ import annotations
+
 import hashlib
 import os
 import re

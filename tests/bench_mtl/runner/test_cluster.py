@@ -1,5 +1,7 @@
 """Runs on a Dask cluster: the rows of a local run, once each, whatever dies."""
 
+from __future__ import annotations
+
 import json
 import os
 import re
