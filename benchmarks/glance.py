@@ -4,7 +4,7 @@
 places. Of several problems or draws together seconds and ratios are geometric means over them, and intervals are over them, too. On every
 draw the first runs choose the fastest of a kind, and later ones measure it. A dash stands for a kind of which nobody was run.
 
-A folder `SECOND_DAY` in that of a report has the rows of another day, of the solvers that the report ran again.
+A folder `ANOTHER_DAY` in that of a report has the rows of another day, of the solvers that the report ran again.
 """
 
 from __future__ import annotations
@@ -49,18 +49,18 @@ CONTESTS_HEAD = """\
 | problem | auto to 1e-4, s | best rival, s | ratio | auto to 1e-6, s | best rival, s | ratio |
 | --- | --- | --- | --- | --- | --- | --- |"""
 
-#: Of the tables of the second day: its seconds over the first day's, and the verdicts that are others.
+#: Of the tables of another day: its seconds over those of the report, and the verdicts that are others.
 DAYS_HEAD = """\
 | report | problems | auto | best generic | best library |
 | --- | --- | --- | --- | --- |"""
 
 CHANGES_HEAD = """\
-| problem | proven gap | first day | second day |
+| problem | proven gap | as above | another day |
 | --- | --- | --- | --- |"""
 
 TARGETS = (1e-4, 1e-6)
 
-SECOND_DAY = "second-day"
+ANOTHER_DAY = "another-day"
 
 #: The reports that the page is of, and the families of their problems by how the labels of these begin.
 HEADLINES = ("headline-fresh", "headline-hinge", "headline-hinge-real", "headline-lowrank", "headline-peers", "support-vector-machines")
@@ -194,7 +194,7 @@ def _on_both_days(target: float) -> list[tuple[str, list[Ratio]]]:
 
 
 def days() -> Iterator[str]:
-    """Yield the lines of the table of the second day: its seconds over those of the first, a geometric mean over problems and its ends."""
+    """Yield the lines of the table of another day: its seconds over those of the report, a geometric mean over problems and its ends."""
     target = TARGETS[-1]
     for report, problems in _two_days().items():
         cells = []
@@ -213,12 +213,12 @@ def _mean_seconds(field: pd.DataFrame, who: str) -> float:
 
 
 def _two_days() -> dict[str, list[tuple[str, pd.DataFrame, pd.DataFrame]]]:
-    """Return for every report that has a second day the names of its problems, and their contests on both days."""
+    """Return for every report that has another day the names of its problems, and their contests on both days."""
     days = {}
     for report in HEADLINES:
-        if (REPORTS / report / SECOND_DAY).is_dir():
-            first, second = _problems(report), _problems(f"{report}/{SECOND_DAY}")
-            days[report] = [(name, first[name], field) for name, field in second.items()]
+        if (REPORTS / report / ANOTHER_DAY).is_dir():
+            own, other = _problems(report), _problems(f"{report}/{ANOTHER_DAY}")
+            days[report] = [(name, own[name], field) for name, field in other.items()]
     return days
 
 

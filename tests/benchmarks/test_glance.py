@@ -65,9 +65,9 @@ def test_seconds_are_those_of_the_rows() -> None:
     assert float(cells[3]) == pytest.approx(expected, rel=5e-3)
 
 
-def test_the_second_day_is_of_the_same_problems_and_says_its_seconds() -> None:
+def test_another_day_is_of_the_same_problems_and_says_its_seconds() -> None:
     """Of one report, from SQL alone: medians of the later runs of `auto` on both days."""
-    folders = [glance.REPORTS / "headline-peers", glance.REPORTS / "headline-peers" / glance.SECOND_DAY]
+    folders = [glance.REPORTS / "headline-peers", glance.REPORTS / "headline-peers" / glance.ANOTHER_DAY]
     of_days = [_medians_of_auto(folder) for folder in folders]
     assert of_days[0].keys() == of_days[1].keys()
     ratios = [second / of_days[0][problem] for problem, second in of_days[1].items()]
