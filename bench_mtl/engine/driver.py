@@ -519,9 +519,8 @@ def _run_iterative(session: _Session, solver: IterativeSolver, start: Array | It
         if before is None and start is not None and not goes_on:
             session.first = iterate
         if iterate is None:
-            reached = session.untested is not None and session.test(session.untested, rule)
-            if reached:
-                return _proven(session, clock, session.untested)
+            if (last := session.untested) is not None and session.test(last, rule):
+                return _proven(session, clock, last)
             if session.samples:
                 return session.record(Status.INACCURATE, f"the solver ended by itself, {_gap_reached(session)}")
             nothing = "the solver yielded no iterate" if session.enclosure is None else "nothing is proven of any iterate: bounds overflow"

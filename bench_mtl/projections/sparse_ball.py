@@ -55,7 +55,7 @@ class SparseBall:
         """
         kernel = _kernel()
         if not (_plain(indices, np.int64) and _plain(values, np.float64) and indices.size == values.size):
-            indices, values = _indices(indices), np.require(np.atleast_1d(real_array("values", values)), requirements="CW")
+            indices, values = _indices(indices), np.require(np.atleast_1d(real_array("values", values)), requirements=["C", "W"])
             if values.shape != indices.shape:
                 raise InputError("values", values.shape, f"have the shape {indices.shape} of indices")
         while True:
@@ -210,4 +210,4 @@ def _indices(value: Any) -> NDArray[np.int64]:
         raise InputError(f"indices must be a vector of whole numbers, not {array.dtype} of shape {array.shape}")
     if array.min() < 0 or array.max() > np.iinfo(np.int64).max:
         raise InputError("indices must be from 0 to 2^63 - 1")
-    return np.require(array, np.int64, "CW")
+    return np.require(array, np.int64, ["C", "W"])
