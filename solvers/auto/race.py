@@ -95,8 +95,9 @@ class Race:
         claim = None if self._begin.primal.any() else math.inf  # nobody begins at the optimum
         yield self._begin._replace(claim=claim) if self._earlier is None else self._shown_first
         while lane := min((lane for lane in self._lanes if not lane.has_ended), key=lambda lane: lane.reach, default=None):
-            if lane.reach == math.inf and not lane.spent:
-                lane.follow([each.last for each in self._lanes if each.has_ended])
+            ended = [each.last for each in self._lanes if each.has_ended]
+            if ended and lane.reach == math.inf and not lane.spent:
+                lane.follow(ended[-1])
             if lane.advance():
                 yield self._shown(lane)
 
@@ -127,11 +128,10 @@ class _Lane:
         """What it costs to the target at least."""
         return max(self.spent, min(self._bound, _TRUSTED * self.spent)) if self.spent > 0.0 else self._candidate.least
 
-    def follow(self, ended: Sequence[Iterate]) -> None:
-        """Begin where the last of some others has ended, by its point and, if it is one of this form, its dual point."""
-        for last in ended[-1:]:
-            is_alike = last.dual is not None and last.dual.shape == self._problem.dual_shape
-            self.last = Iterate(last.primal, last.dual if is_alike else None)
+    def follow(self, last: Iterate) -> None:
+        """Begin where another candidate has ended: at its point and, if that has the shape of the problem's, at its dual point."""
+        is_alike = last.dual is not None and last.dual.shape == self._problem.dual_shape
+        self.last = Iterate(last.primal, last.dual if is_alike else None)
 
     def advance(self) -> bool:
         """Take a step; return whether there was one."""

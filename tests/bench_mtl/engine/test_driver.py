@@ -345,9 +345,11 @@ def test_a_late_answer_is_stored_and_not_verified(
 ) -> None:
     found = run(problem, Conic(backend="ECOS"), tolerance=1e-4)
     monkeypatch.setattr("bench_mtl.core.types.GRACE_SECONDS", grace)
-    record = run(problem, Known(Iterate(found.solution, found.dual)), tolerance=1e-4, limits=Limits(seconds=1e-12))
-    assert record.status is status, record.reason
-    assert record.best.relative_gap <= 1e-4
+    iterate = Iterate(found.solution, found.dual)
+    for solver in (Known(iterate), Yielding(iterate)):
+        record = run(problem, solver, tolerance=1e-4, limits=Limits(seconds=1e-12))
+        assert record.status is status, record.reason
+        assert record.best.relative_gap <= 1e-4
 
 
 @pytest.mark.parametrize("size", [1e-3, 1e3])

@@ -155,7 +155,7 @@ def of_shards(workers: int) -> str:
 
 
 def labelled(label: str, what: str) -> str:
-    """A problem more with a label and parameters of its own."""
+    """Return the table of a problem with a label and parameters of its own."""
     return PROBLEM.replace("[[problems]]", f'[[problems]]\nlabel = "{label}"').replace("parameters = { radius = 1.0 }", what)
 
 
