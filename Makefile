@@ -1,6 +1,6 @@
 # make demo: install into .venv and run the suite "quick" into results/demo.   make test: lint, types, tests.   Override PYTHON to choose one.
 # make wheel: build the wheel, install it as the README says into an environment of its own, and run it there (minutes).
-# make portable: the tests marked "numerics" again, as two other processors would run them; ALL=1: all numerical tests, under six settings.
+# make portable: the tests marked "numerics" again, as other processors would run them; ALL=1: all numerical tests, under six settings.
 # make soak: the long tests, and more examples of the properties (half an hour); SLICE=10: a tenth of them, drawn by the hash of the commit.
 # make system: install what a few tests need beyond Python, through apt: Chromium, LaTeX, QSopt_ex. Without them those tests are skipped.
 # make docs: run the tutorials, and write the documentation as a site that needs no network, in site/: open site/index.html.

@@ -124,7 +124,8 @@ class SampleStepper(Stepper):
     def iterate(self, now: SampleStepper) -> Iterate:
         name = self._solver.name
         if self._inner is None:
-            return Iterate(self._point, self._dual, self._step, self._work, f"{name}: {self._sizes[self._samples - 1]} shards")
+            sample = f"{self._sizes[self._samples - 1]} shards" if self._step else "start"
+            return Iterate(self._point, self._dual, self._step, self._work, f"{name}: {sample}")
         inner, (step, work) = self._method.iterate(self._inner), self._before
         return inner._replace(step=step + inner.step, work=work + inner.work, note=f"{name}: all shards")
 

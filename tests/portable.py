@@ -3,7 +3,7 @@
 `make portable` runs `python tests/portable.py`: the tests with the marker `numerics`, laws and certificates, under two settings that change
 between them all that can be changed. `make portable ALL=1` runs `python tests/portable.py --all`: all tests of what is numerical, under all
 settings. Each has one line of output. A setting that this processor cannot run, or that leaves the same instructions in use as an earlier
-one, is skipped by name. The exit code is 1 where a test fails or a setting has no effect.
+one or as `make test`, is skipped by name. The exit code is 1 where a test fails or a setting has no effect.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def main(arguments: Sequence[str]) -> int:
     rest = [argument for argument in arguments if argument != "--all"]
     tests = ["-m", "not slow", *rest, *NUMERICAL] if is_all else ["-m", "numerics and not slow", *rest, *marked_files()]
     failures = 0
-    known: dict[tuple[object, ...], str] = {}
+    known: dict[tuple[object, ...], str] = {here.instructions: "`make test`"}
     for setting in settings(here) if is_all else few_settings(here):
         if setting.impossible:
             print(f"{setting.name}: skipped, {setting.impossible}", flush=True)

@@ -1,7 +1,8 @@
 """`make portable`: which settings a processor runs, and that they have an effect."""
 
+import portable
 import pytest
-from portable import NUMERICAL, TESTS, Processor, few_settings, marked_files, settings
+from portable import NUMERICAL, TESTS, Processor, Setting, few_settings, marked_files, settings
 
 OLD = Processor(("AVX2", "AVX512F", "AVX512_SKX"), frozenset({"SSE42", "AVX"}), ("Sandybridge",))
 NEW = Processor(("X86_V3", "X86_V4", "AVX512_ICL"), frozenset({"AVX", "AVX2", "FMA3", "AVX512_SKX", "X86_V3", "X86_V4"}), ("SkylakeX",))
@@ -30,6 +31,21 @@ def test_here_every_setting_has_an_effect() -> None:
     if not possible:
         pytest.skip("neither OpenBLAS nor NumPy can be set on this processor")
     assert possible[-1].complaint(Processor.seen_with(possible[-1].environment)) == ""
+
+
+def test_what_make_test_has_run_is_not_run_again(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    here = Processor(("X86_V3",), frozenset({"AVX", "AVX2", "FMA3", "X86_V3"}), ("Haswell",))
+    older, ran = Processor(here.dispatched, frozenset({"AVX"}), ("Sandybridge",)), list[str]()
+    monkeypatch.setattr(Processor, "seen_with", lambda environment: older if "Sandybridge" in environment.values() else here)
+
+    def tested(setting: Setting, tests: list[str]) -> bool:
+        ran.append(setting.name)
+        return True
+
+    monkeypatch.setattr(portable, "_tested", tested)
+    assert portable.main([]) == 0
+    assert capsys.readouterr().out == "OpenBLAS Haswell: skipped, the same instructions as `make test`\n"
+    assert ran == ["OpenBLAS Sandybridge, NumPy without AVX2"]
 
 
 def test_the_numerical_tests_are_there_and_those_with_the_marker_among_them() -> None:

@@ -33,7 +33,7 @@ _COMMANDS = {
     "results": {
         "check": "Compare all that the results in FOLDERS hold with its checksums, and list what is damaged.",
         "compare": "Compare two results folders case by case: the old one A, the new one B.",
-        "export": "Write the results in FOLDER as tables for other programs: runs, samples, measures, environments, patterns of solutions.",
+        "export": "Write the results in FOLDER as tables for other programs.",
         "merge": "Bring the results of one suite in several FOLDERS, from several machines, together in a new one.",
         "publish": "Write a static site of RESULTS: results folders, or folders of such.",
         "report": "Write reports of results, and check those that are written.",

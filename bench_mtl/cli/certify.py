@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @click.argument("problem", metavar="FILE.py:NAME|PROBLEM")
 @click.argument("coefficients", required=False, type=A_PATH)
 @click.option("--solver", help="Of CVXPY, by CVXPY's name (CVXPY's choice by default); of a problem that of the lower bound (auto).")
-@click.option("--judge", type=NearChoice(["value", "answer"]), default="value", show_default=True, help="answer: bounds near it alone.")
+@click.option("--judge", type=NearChoice(["value", "answer"]), default="value", show_default=True, help="value: the tightest bounds, perhaps by a second solve; answer: bounds by points near the answer.")
 @repeatable("--bound", "VARIABLE=NUMBER", "The largest modulus of its entries; taken on trust.")
 @click.option("--gp", is_flag=True, help="The model is a geometric programme.")
 @functools.partial(problem_options, is_optional=True)

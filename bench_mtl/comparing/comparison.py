@@ -54,10 +54,10 @@ class Comparison:
         return list(dict.fromkeys(map(str, self._results.runs["problem_label"])))
 
     def frame(self) -> pd.DataFrame:
-        """Return a row for every run and target.
+        """Return a row for every run and each target that it counts for.
 
         Columns: problem, solver, kind (specialised, generic or peer), repetition, target, seconds (of set-up and solve until the gap was
-        proven; missing where it was not), status (of the run, which goes on to the tightest target), relative_gap (the least that is
+        proven; missing where it was not), status (of the run), relative_gap (the least that is
         proven), primal and dual (the enclosure of the optimum), iterations, reason.
         """
         from bench_mtl.results.frames import times_to_gap

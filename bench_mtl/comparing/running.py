@@ -59,7 +59,7 @@ def compare(
     problems : a problem, several, or problems by label; a convex model of CVXPY is one too, see
         `bench_mtl.enclosures.convex_model.ConvexModel`
     solvers : solvers, or names of solvers with their default options, in the order of the tables; or these by label
-    targets : relative gaps to prove; a run goes on to the tightest
+    targets : relative gaps to prove; an iterative solver runs once to each, a generic one once to all
     limits : of each run; a number is seconds on the solver's clock, 60 s by default
     repetitions : how often each run is made; times are medians
     threads : that the numerical libraries use in a run

@@ -66,7 +66,7 @@ class Suite:
     name: str
     description: str
     targets: tuple[float, ...]
-    """Relative gaps, loose to tight; a run goes on to the last one."""
+    """Relative gaps, loose to tight."""
     problems: tuple[ProblemSpec, ...]
     solvers: tuple[SolverSpec, ...]
     limits: Limits

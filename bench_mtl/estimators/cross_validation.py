@@ -446,6 +446,7 @@ class _L1BallCV(PathCV):
 
     def _penalised(self, penalty: str) -> SolvedTasks:
         """Hinges have no penalised problem of their own: squares of the same labels tell how long coefficients are."""
+        self._model({})._specification()  # refuses an unknown loss by the names of this model
         return models.OneNormClassifier(penalty, loss="squared" if self.loss == "hinge" else self.loss, fit_intercept=self.fit_intercept)
 
 

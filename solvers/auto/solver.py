@@ -87,7 +87,7 @@ class Auto(IterativeSolver):
     some hundreds of coefficients have one of these race `DualNewton`, but under l1,inf norms. Features of unlike size and weak penalties
     are no matter to it, nor to `ConeInteriorPoint`: where the features are so, these run alone, under l1,inf norms too.
     Examples in shards are for `AdaptiveSampleSize`, which needs no columns in memory, but for the squares of a sparse plus a low-rank
-    matrix and for hinges under an l1,inf norm on some hundreds of features.
+    matrix and for hinges under an l1,inf norm where examples x features^2 x tasks is small.
 
     In a race the turn is that of the solver that can be first, by what it has spent and the least that it still needs: so a race of two
     costs at most twice as much as the better of both alone, and a step. Costs are operations, weighted by what they take in general.
