@@ -64,7 +64,6 @@ bench: $(STAMP)
 reports-kept: $(STAMP)
 	for file in reports/*/results.sqlite; do $(BIN)/bench-mtl report $$(dirname $$file) --format md --format cover || test $$? -eq 1 || exit; done
 	$(BIN)/python -m papers report reports
-	$(BIN)/python -m benchmarks.table4 reports/table4 > /dev/null
 	$(BIN)/bench-mtl report reports --index
 	$(BIN)/python -m benchmarks.glance --write
 	$(BIN)/bench-mtl report reports --check

@@ -65,7 +65,8 @@ def line_of(record: Record, problem: Problem, solver: IterativeSolver, moving: f
         return seconds, None, None, proof, steps, None, None
     loop = max(seconds - proof - moving, 0.0)
     read = 2e-9 * problem.design.block(0).nbytes * steps  # type: ignore[attr-defined] # a first-order step is two passes
-    return seconds, moving, loop, proof, steps, 1e3 * loop / steps, None if isinstance(solver, AcceleratorInteriorPoint) else read / loop
+    rate = None if isinstance(solver, AcceleratorInteriorPoint) or loop == 0.0 else read / loop
+    return seconds, moving, loop, proof, steps, 1e3 * loop / steps, rate
 
 
 def rows(losses: Sequence[str], sizes: Sequence[tuple[int, int, int]], where: str, seconds: float) -> Iterator[tuple[Any, ...]]:

@@ -202,7 +202,7 @@ def days() -> Iterator[str]:
             seconds_of = [[_mean_seconds(day[day["target"] == target], role) for day in of_problem] for _, *of_problem in problems]
             ratios = [second / first for first, second in seconds_of if not isnan(second / first)]
             ends = [format_ratio(ratio).rstrip("x") for ratio in (geometric_mean(ratios), min(ratios), max(ratios))] if ratios else []
-            cells.append(f"{ends[0]} ({ends[1]}-{ends[2]})" if ends else "-")
+            cells.append(f"{ends[0]} ({ends[1]}-{ends[2]}){share(len(ratios), len(problems))}" if ends else "-")
         yield f"| {report} | {len(problems)} | {' | '.join(cells)} |"
 
 

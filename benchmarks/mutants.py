@@ -171,6 +171,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"untried: {sum(mutant.status == UNTRIED for mutant in mutants)} of {len(mutants)}")
         return 0
     chosen = [m for m in mutants if m.area in (options.area or [m.area]) and m.name in (options.only or [m.name])]
+    if unknown := {*(options.only or ())} - {mutant.name for mutant in mutants}:
+        parser.error(f"there is no mutant {', '.join(sorted(unknown))}")
     if options.list:
         for mutant in chosen:
             place = file_of(mutant.mutation, mutant.file, imports.code())

@@ -26,7 +26,7 @@ import psutil
 PACKAGES = ("bench_mtl", "problems", "solvers")
 
 #: Seconds after which a test counts as failed (kernels may have to be compiled in them), and the most memory of all processes of a run.
-_TEST_SECONDS, _MOST_MEMORY = 240, 8 * 2**30
+_TEST_SECONDS, _MOST_MEMORY = 120, 8 * 2**30
 
 #: Tests of the tree as a whole, of documents and of these tools, which notice no fault of the code.
 _OF_OTHER_THINGS = ("tests/benchmarks/", "tests/docs/", "tests/plugins/", "tests/laws/", "tests/test_")

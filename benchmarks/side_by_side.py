@@ -49,10 +49,10 @@ class Contest(NamedTuple):
         return self.seconds[label] / others if math.isfinite(others) else math.nan
 
     def lead(self, peers: set[str]) -> float:
-        """Return the seconds of the fastest peer over those of the fastest of ours."""
-        ours = min((value for name, value in self.seconds.items() if name not in peers), default=math.inf)
-        theirs = min((value for name, value in self.seconds.items() if name in peers), default=math.inf)
-        return theirs / ours if math.isfinite(ours) and math.isfinite(theirs) else math.nan
+        """Return the seconds of the fastest peer over those of the fastest of ours; NaN where neither gets there or one did not run."""
+        ours = min((value for name, value in self.seconds.items() if name not in peers), default=math.nan)
+        theirs = min((value for name, value in self.seconds.items() if name in peers), default=math.nan)
+        return theirs / ours
 
 
 class Entrant(NamedTuple):
@@ -65,6 +65,7 @@ class Entrant(NamedTuple):
         return run(problem, self.solver, tolerance=Tolerance(target), limits=self.case.limits)
 
     def seconds(self, problem: Problem, target: float) -> float:
+        forget_cached(problem)  # for each run to compute
         proven = (sample.seconds for sample in self.record(problem, target).samples if sample.certificate.relative_gap <= target)
         return min(proven, default=math.inf)
 
@@ -108,7 +109,7 @@ def waits(label: str, problem: Problem, entrants: list[Entrant], target: float, 
             began = perf_counter()
             record = entrant.record(problem, target)
             runs[entrant.case.solver_label].append((perf_counter() - began, record))
-    for name, every in runs.items():
+    for name, (_, _, *every) in runs.items():
         wait = 1e3 * median(seconds for seconds, _ in every)
         alone = 1e3 * median(record.times.solve - record.times.test for _, record in every)
         tests, last = 1e3 * median(record.times.test for _, record in every), every[-1][1]
@@ -120,21 +121,20 @@ def waits(label: str, problem: Problem, entrants: list[Entrant], target: float, 
 def lines(contests: list[Contest]) -> Iterator[list[str]]:
     for one in contests:
         for name, seconds in sorted(one.seconds.items(), key=lambda item: item[1]):
-            if math.isfinite(seconds):
-                yield [one.instance, f"{one.target:g}", name, f"{seconds:.3g}", f"{one.ratio(name):.2f}"]
+            yield [one.instance, f"{one.target:g}", name, f"{seconds:.3g}" if seconds < math.inf else "not reached", f"{one.ratio(name):.2f}"]
 
 
 def summaries(contests: list[Contest], targets: tuple[float, ...], peers: set[str]) -> Iterator[str]:
     """Yield how long `auto` takes beside the best of the others of ours, and who leads, ours or the peers."""
     ours = [Contest(*one[:2], {name: value for name, value in one.seconds.items() if name not in peers}) for one in contests]
-    factors = [factor for one in ours if "auto" in one.seconds and math.isfinite(factor := one.ratio("auto"))]
+    factors = [factor for one in ours if "auto" in one.seconds and not math.isnan(factor := one.ratio("auto"))]
     if factors:
         yield f"auto over the best of ours: median {median(factors):.2f}, largest {max(factors):.2f}, of {plural(len(factors), 'contest')}"
     for target in targets:
-        leads = [lead for one in contests if one.target == target and math.isfinite(lead := one.lead(peers))]
-        if leads:
+        leads = [lead for one in contests if one.target == target and not math.isnan(lead := one.lead(peers))]
+        if both := [lead for lead in leads if 0.0 < lead < math.inf]:
             ahead = f"ours first in {sum(lead >= 1.0 for lead in leads)} of {len(leads)}"
-            yield f"to {target:g}: fastest peer over ours: geometric mean {geometric_mean(leads):.2f}, {ahead}"
+            yield f"to {target:g}: fastest peer over ours: geometric mean {geometric_mean(both):.2f} of {len(both)} reached by both, {ahead}"
 
 
 @click.command(help=__doc__)

@@ -60,7 +60,7 @@ class Cell:
 def timed(calls: Mapping[str, Call], effort: Effort) -> dict[str, Timing]:
     """Time calls in turns, so that what slows the machine down for a while slows all of them."""
     samples: dict[str, list[tuple[float, float]]] = {name: [] for name in calls}
-    estimates = {name: _estimate(call, effort) for name, call in calls.items()}
+    estimates = {name: _estimate(call) for name, call in calls.items()}
     loops = {name: max(1, int(_SHORTEST_SAMPLE / estimate)) for name, estimate in estimates.items()}
     for _ in range(effort.repeats):
         for name, call in calls.items():
@@ -76,10 +76,10 @@ def timed(calls: Mapping[str, Call], effort: Effort) -> dict[str, Timing]:
     return times
 
 
-def _estimate(call: Call, effort: Effort) -> float:
+def _estimate(call: Call) -> float:
     """About the seconds of a call; the first one also compiles, and touches the memory."""
-    first = _sample(call, 1)[1]
-    return max(1e-7, _sample(call, 1)[1] if first < 2.0 * effort.seconds else first)
+    call()
+    return max(1e-7, _sample(call, 1)[1])
 
 
 def _sample(call: Call, loops: int) -> tuple[float, float]:

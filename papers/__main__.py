@@ -10,14 +10,16 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from bench_mtl import BenchError, InputError, Status, load_registry
+from bench_mtl import BenchError, InputError, load_registry
+from bench_mtl.core.checks import whole_number
+from bench_mtl.report import replace_files
 from bench_mtl.results import Outcome
 from bench_mtl.runner import Interrupt, Setting, executor_for, run_cases
 from papers.cells import Cell, cells_of
 from papers.index import PLACES, experiment
-from papers.overview import folders_of_cells, write_overview
-from papers.report import differences_of, write_report
-from papers.store import FILE_NAME, CellStore
+from papers.overview import folders_of_cells, overview_files
+from papers.report import differences_of, differing_lines, write_report
+from papers.store import FILE_NAME, WITH_OUTCOME, CellStore
 
 _USAGE = """\
 python -m papers NAME [--scale small|full]   run the experiment NAME; cells that have a row are not run again
@@ -26,7 +28,7 @@ python -m papers --list                      list the experiments"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Return 0, or 1 where a cell failed or a report is not what its rows give, 2 for bad input, 130 where interrupted."""
+    """Return 0, or 1 where a cell has no outcome or a report is not what its rows give, 2 for bad input, 130 where interrupted."""
     parser = argparse.ArgumentParser("python -m papers", usage=_USAGE, description="The experiments of the papers, run again.")
     parser.add_argument("name", nargs="?", help="of an experiment; or `report`")
     parser.add_argument("folder", nargs="?", type=Path, help="of `report`: one that holds cells, or folders that do")
@@ -38,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--slots", type=int, default=1, help="cells that run at once, each on a processor of its own")
     parser.add_argument("--from", dest="sources", type=Path, action="append", default=[], help="folder to take cells over from")
     parser.add_argument("--force", action="store_true", help="run everything again")
-    parser.add_argument("--retry-failed", action="store_true", help="run again what crashed or ended in an error")
+    parser.add_argument("--retry-failed", action="store_true", help="run again what has no outcome")
     chosen = parser.parse_args(arguments)
     try:
         if chosen.list:
@@ -49,12 +51,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if chosen.folder is None:
                 parser.error("give the folder of the report")
             return _check(chosen.folder) if chosen.check else _write(chosen.folder)
+        if chosen.folder is not None or chosen.check:
+            parser.error("a folder and --check are for `report`: an experiment takes --out")
+        whole_number("--slots", chosen.slots, minimum=1)
         return _run(chosen)
     except BenchError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("interrupted; what has finished is stored, the same command goes on from there", file=sys.stderr)
+        print("interrupted; what has finished is stored, the same command (without --force) goes on from there", file=sys.stderr)
         return 130
 
 
@@ -75,13 +80,16 @@ def _write(folder: Path) -> int:
     folders = _folders(folder)
     for each in folders:
         print(f"report: {write_report(each)[0]}")
-    if folders != [folder] and write_overview(folder):
+    if folders != [folder] and (overview := overview_files(folder)):
+        replace_files(folder, overview)
         print(f"verdicts of all: {folder / 'README.md'}")
     return 0
 
 
 def _check(folder: Path) -> int:
-    lines = [line for each in _folders(folder) for line in differences_of(each)]
+    folders = _folders(folder)
+    lines = [line for each in folders for line in differences_of(each)]
+    lines += differing_lines(folder, overview_files(folder) if folders != [folder] else {})
     print("\n".join(lines) or "every line is what the rows give")
     return 1 if lines else 0
 
@@ -106,7 +114,7 @@ def _run(chosen: argparse.Namespace) -> int:
                 raise KeyboardInterrupt
     report, statuses = write_report(folder, scale=chosen.scale)
     print(f"report: {report}; " + ", ".join(f"{count} {status}" for status, count in statuses.items()))
-    return 1 if any(Status(status).is_failure for status in statuses) else 0
+    return 0 if set(statuses) <= set(WITH_OUTCOME) else 1
 
 
 def _say(count: int, done: list[Cell], cell: Cell, outcome: Outcome) -> None:

@@ -269,6 +269,8 @@ def _names(text: str, but: str, experiment: Experiment) -> list[str]:
 def _places(claim: Claim, frame: pd.DataFrame) -> list[dict[Any, str]]:
     """Return the places that a claim is about: what it names, or of a column with "*" what there is."""
     several = claim.several
-    if ["*"] in several.values():
-        return frame[[*several]].drop_duplicates().to_dict("records")
-    return [dict(zip(several, place, strict=True)) for place in itertools.product(*several.values())]
+    open_ = [column for column, values in several.items() if values == ["*"]]
+    named = [[{column: value} for value in values] for column, values in several.items() if column not in open_]
+    there: list[dict[Any, str]] = frame[open_].drop_duplicates().to_dict("records") if open_ else [{}]
+    every = [dict(itertools.chain.from_iterable(part.items() for part in parts)) for parts in itertools.product(*named, there)]
+    return [{column: place[column] for column in several} for place in every]

@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 from bench_mtl import InputError
-from bench_mtl.report import escaped, replace_files
+from bench_mtl.report import escaped
 from papers.index import PLACES
 from papers.judge import Verdict
 from papers.report import read_folder
@@ -29,13 +29,13 @@ def folders_of_cells(folder: Path) -> list[Path]:
     return held
 
 
-def write_overview(folder: Path) -> bool:
-    """Write the table into README.md of a folder of reports; return whether that has a place for it."""
+def overview_files(folder: Path) -> dict[str, bytes]:
+    """Return README.md of a folder of reports with the table in it, by name; nothing where it has no place for it."""
     readme = folder / "README.md"
     before, start, rest = readme.read_text(encoding="utf-8").partition(f"\n{START}\n") if readme.is_file() else ("", "", "")
     _, end, after = rest.partition(f"\n{END}\n")
     if not end:
-        return False
+        return {}
     reads = [(path.name, read_folder(path)[0]) for path in folders_of_cells(folder)]
     reads.sort(key=lambda pair: [*PLACES].index(pair[1].experiment.name))
     rows = [["report", "what", *map(str, Verdict), "all"], ["---", "---", *["---:"] * (len(Verdict) + 1)]]
@@ -48,8 +48,7 @@ def write_overview(folder: Path) -> bool:
         together += counts
     rows.append(["together", "", *_cells(together)])
     table = "".join(f"| {' | '.join(row)} |\n" for row in rows).replace("|  |", "| |")
-    replace_files(folder, {readme.name: f"{before}{start}\n{table}{end}{after}".encode()})
-    return True
+    return {readme.name: f"{before}{start}\n{table}{end}{after}".encode()}
 
 
 def _cells(counts: Counter[Verdict]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,14 +19,11 @@ from papers.experiment import Experiment, Read, Section
 from papers.index import experiment as experiment_of
 from papers.judge import RULES, UNDECIDED, Judged, Reading, Verdict, digits, judge, words
 from papers.published import Claim
-from papers.store import CellStore
+from papers.store import WITH_OUTCOME, CellStore
 from papers.values import NONE, SEED
 
 #: The protocol that suits a claim best, as tables call it.
 _BEST = "the best for each"
-
-#: How a cell may have ended that has an outcome.
-_WITH_OUTCOME = (Status.VERIFIED, Status.INACCURATE)
 
 #: The figure that stands in report.md, a copy of the first one.
 COVER = "cover.svg"
@@ -49,7 +47,7 @@ def read_folder(folder: Path, name: str = "", scale: str = "") -> tuple[Read, st
 
 def read_rows(chosen: Experiment, rows: Sequence[Mapping[str, Any]]) -> Read:
     """Return what rows say."""
-    frame = pd.DataFrame([row for row in rows if row["status"] in _WITH_OUTCOME])
+    frame = pd.DataFrame([row for row in rows if row["status"] in WITH_OUTCOME])
     values = chosen.values(frame) if len(frame) else pd.DataFrame(columns=["measure"])
     return Read(chosen, frame, values, tuple(each for claim in chosen.claims for each in judge(claim, values, chosen)))
 
@@ -93,8 +91,14 @@ def differences_of(folder: Path) -> list[str]:
     """Return the lines in which report.md, and the tables of text that are there, are not what the rows give, as a unified diff."""
     if not (folder / "report.md").is_file():
         raise InputError(f"{folder} has no report.md to compare")
+    scale = re.search(r"--scale (small|full)`", (folder / "report.md").read_text(encoding="utf-8"))
+    return differing_lines(folder, report_files(folder, scale=scale[1] if scale else "", drawn=False)[0])
+
+
+def differing_lines(folder: Path, files: Mapping[str, bytes]) -> list[str]:
+    """Return the lines in which files that are in the folder have other content, as a unified diff."""
     lines: list[str] = []
-    for name, content in report_files(folder, drawn=False)[0].items():
+    for name, content in files.items():
         if (folder / name).is_file():  # a repository leaves out what can be made again
             held = (folder / name).read_text(encoding="utf-8").splitlines()
             lines += difflib.unified_diff(held, content.decode().splitlines(), str(folder / name), "from the rows", lineterm="", n=0)

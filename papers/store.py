@@ -8,7 +8,7 @@ import json
 import os
 import sqlite3
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -37,6 +37,9 @@ CREATE TABLE IF NOT EXISTS row_digest (cell_id INTEGER PRIMARY KEY, digest TEXT 
 #: What a cell has computed is compressed where its text is longer: pictures and curves, which are most of all bytes.
 _LONGEST_TEXT = 1000
 
+#: How a cell may have ended that has an outcome.
+WITH_OUTCOME = (Status.VERIFIED, Status.INACCURATE)
+
 #: What a row holds that its digest is of.
 _COLUMNS = ("key", "settings", "status", "reason", "found", "seconds", "wall_seconds", "peak_memory_mib")
 
@@ -52,7 +55,10 @@ class CellStore:
         if not writes and not self.path.is_file():
             raise InputError(f"{folder} holds no {FILE_NAME}")
         if writes:
-            folder.mkdir(parents=True, exist_ok=True)
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise InputError(f"{folder} cannot be made: {error.strerror}") from None
         with ExitStack() as on_error:
             try:
                 if writes:
@@ -93,20 +99,19 @@ class CellStore:
         """Return the cells that are still to be run; rows of those that are to be run again are superseded at once."""
         keys = {cell.key for cell in cells}
         held = self._all("SELECT id, key, status FROM cell WHERE superseded = 0")
-        again = [(id_,) for id_, key, status in held if key in keys and (force or (retry_failed and Status(status).is_failure))]
+        again = [(id_,) for id_, key, status in held if key in keys and (force or (retry_failed and status not in WITH_OUTCOME))]
         with self._connection:
             self._connection.executemany("UPDATE cell SET superseded = 1 WHERE id = ?", again)
         done = self.finished()
         return [cell for cell in cells if cell.key not in done]
 
     def take_over(self, cells: Sequence[Cell], folder: Path) -> int:
-        """Copy from the store in another folder the rows of those cells that have none here and did not fail there; return how many."""
+        """Copy from the store in another folder the rows of those cells that have none here and an outcome there; return how many."""
         wanted = {cell.key for cell in cells} - self.finished()
         with CellStore(folder) as other:
-            rows = other._all(f"SELECT {', '.join(_COLUMNS)}, environment_id FROM cell WHERE superseded = 0 ORDER BY id")
-            rows = [row for row in rows if row[0] in wanted and not Status(row[2]).is_failure]
-            environments = {each.pop("id"): each for each in other.environments({row[-1] for row in rows})}
-        for *row, environment in rows:
+            rows = [(environment, row) for environment, row in other._held() if row[0] in wanted and row[2] in WITH_OUTCOME]
+            environments = {each.pop("id"): each for each in other.environments({environment for environment, _ in rows})}
+        for environment, row in rows:
             self._put(row, self.add_environment(environments[environment]))
         return len(rows)
 
@@ -136,25 +141,32 @@ class CellStore:
 
     def _put(self, row: Sequence[Any], environment_id: int) -> None:
         names, marks = ", ".join(_COLUMNS), ", ".join("?" * len(_COLUMNS))
-        with self._connection:
-            cursor = self._connection.execute(f"INSERT INTO cell (environment_id, {names}) VALUES (?, {marks})", (environment_id, *row))
-            self._connection.execute("INSERT INTO row_digest VALUES (?, ?)", (cursor.lastrowid, _digest(row)))
+        try:
+            with self._connection:
+                cursor = self._connection.execute(f"INSERT INTO cell (environment_id, {names}) VALUES (?, {marks})", (environment_id, *row))
+                self._connection.execute("INSERT INTO row_digest VALUES (?, ?)", (cursor.lastrowid, _digest(row)))
+        except sqlite3.OperationalError as error:  # a full disk
+            raise InputError(f"{self.path} cannot be written: {error}") from None
 
     def rows(self, grid: Sequence[CellSettings]) -> list[dict[str, Any]]:
         """Return the latest row for each of these settings, in their order, whatever code, limits and data it was made with.
 
         A row has its settings, what was found, `status`, `reason`, `seconds` and `environment_id`.
         """
-        names = ", ".join(f"cell.{name}" for name in _COLUMNS)
-        joined = "row_digest.digest FROM cell LEFT JOIN row_digest ON cell_id = id"
         held = {}
-        for environment, *row, digest in self._all(f"SELECT environment_id, {names}, {joined} WHERE superseded = 0 ORDER BY id"):
-            if digest != _digest(row):
-                raise InputError(f"{self.path} is damaged: the row of {row[1]} is not what was written")
-            _, settings, status, reason, found, seconds, *_ = row
+        for environment, (_, settings, status, reason, found, seconds, *_) in self._held():
             more = {"status": str(Status(status)), "reason": reason, "seconds": seconds, "environment_id": environment}
             held[settings] = {**json.loads(settings), **unpacked(found), **more}
         return [held[text] for settings in grid if (text := json.dumps(dict(settings))) in held]
+
+    def _held(self) -> Iterator[tuple[int, list[Any]]]:
+        """Yield the rows that count, each with the id of its environment. Raises InputError: one is not what was written."""
+        names = ", ".join(f"cell.{name}" for name in _COLUMNS)
+        joined = "row_digest.digest FROM cell LEFT JOIN row_digest ON cell_id = id"
+        for environment, *row, digest in self._all(f"SELECT environment_id, {names}, {joined} WHERE superseded = 0 ORDER BY id"):
+            if digest != _digest(row):
+                raise InputError(f"{self.path} is damaged: the row of {row[1]} is not what was written")
+            yield environment, row
 
     def environments(self, ids: set[int]) -> list[dict[str, Any]]:
         """Return the environments of these ids."""

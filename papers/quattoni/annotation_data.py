@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from bench_mtl import InputError, is_sparse
+from bench_mtl.core.designs import dense
 from bench_mtl.data import TaskData, load, preprocess, resolved
 from papers import Array, Mask
 
@@ -86,7 +87,7 @@ def images_of(name: str, data_dir: Path | None) -> Images:
     others = TaskData.shared(stacked, np.concatenate([data.targets[aside], data.held_out.targets])[:, chosen])
     of_one_length = preprocess(training.with_held_out(others), ["unit_rows"])
     rows = of_one_length.design.block(0)
-    rotated = preprocess(of_one_length, [f"svd:{np.linalg.matrix_rank(rows.toarray() if is_sparse(rows) else rows)}"])
+    rotated = preprocess(of_one_length, [f"svd:{np.linalg.matrix_rank(dense(rows))}"])
     assert rotated.held_out is not None
     scale = 1.0 / float(np.sqrt(np.mean(np.square(rotated.design.block(0)))))
     features, scores = (scale * np.asarray(part.design.block(0)) for part in (rotated, rotated.held_out))

@@ -62,6 +62,7 @@ def _costs(part: str, rows: pd.DataFrame) -> pd.DataFrame:
         (row["examples"], row[SEED], 1.0 / eps, step, DESCENT)
         for row in rows.to_dict("records")
         for eps, step in zip(row["ladder"], row["reached"], strict=False)
+        if step > 0
     ]
     frame = pd.DataFrame(steps, columns=["examples", SEED, "1/eps", "cost", "method"])
     draws, reached = (frame.groupby(keys)[SEED].transform("nunique") for keys in (["examples"], ["examples", "1/eps"]))

@@ -149,9 +149,9 @@ def objectives(problem: Problem, radius: float, eta0: float, length: int) -> lis
 
 
 def first_within(values: Sequence[float], bound: float, ladder: Sequence[float]) -> list[int]:
-    """Return the first t with a value of at most bound (1 + eps), for each eps in falling order, as far as there is one."""
+    """Return the first t with a value after t steps of at most bound (1 + eps), for each eps in falling order, as far as there is one."""
     found: list[int] = []
-    for t, value in enumerate(values, start=1):
+    for t, value in enumerate(values):
         while len(found) < len(ladder) and value <= bound * (1.0 + ladder[len(found)]):
             found.append(t)
     return found

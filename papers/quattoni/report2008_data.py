@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bench_mtl import InputError, is_sparse
+from bench_mtl import InputError
+from bench_mtl.core.designs import dense
 from bench_mtl.data import TaskData, load, preprocess
 from papers import Array
 from papers.quattoni.annotation_data import Images, Part, label_names
@@ -62,7 +63,7 @@ def images_of(features: str, data_dir: Path | None) -> Images:
     rows = partition(data.design.sizes[0])
     has_word = data.targets > 0.0
     chosen = np.argsort(-has_word[rows["training"]].sum(axis=0), kind="stable")[:TOPICS]
-    described = _in_basis(data, rows["basis"]) if features == SVD else _dense(data.design.block(0))
+    described = _in_basis(data, rows["basis"]) if features == SVD else dense(data.design.block(0))
     parts = {name: Part(described[own], has_word[np.ix_(own, chosen)]) for name, own in rows.items()}
     return Images(tuple(names[k] for k in chosen), parts["training"], parts["validation"], parts["test"])
 
@@ -71,10 +72,8 @@ def _in_basis(data: TaskData, basis: NDArray[np.intp]) -> Array:
     """Return all images in the basis of the right singular vectors of some of them, as many as these have rank."""
     X = data.design.block(0)
     from_some = TaskData.shared(X[basis], data.targets[basis]).with_held_out(data)
-    found = preprocess(from_some, [f"svd:{np.linalg.matrix_rank(_dense(X[basis]))}"]).held_out
+    found = preprocess(from_some, [f"svd:{np.linalg.matrix_rank(dense(X[basis]))}"]).held_out
     assert found is not None
     return np.asarray(found.design.block(0))
 
 
-def _dense(X: Any) -> Array:
-    return np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)

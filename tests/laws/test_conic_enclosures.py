@@ -4,7 +4,7 @@ import itertools
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -89,10 +89,16 @@ MODELS: dict[str, tuple[Callable[[], cp.Problem], tuple[str, ...]]] = {
 PAIRS = [(name, solver) for name, (_, solvers) in MODELS.items() for solver in solvers]
 
 
+@lru_cache(maxsize=None)
+def enclosed(name: str, solver: str | None = None) -> Any:
+    """Return the enclosure of a model by one of its solvers, by default the first."""
+    make, solvers = MODELS[name]
+    return certify(make(), solver=solver or solvers[0])
+
+
 @pytest.mark.parametrize(("name", "solver"), PAIRS, ids=str)
 def test_every_model_is_enclosed_narrowly_and_all_solvers_agree(name: str, solver: str) -> None:
-    make, solvers = MODELS[name]
-    found, other = certify(make(), solver=solver), certify(make(), solver=solvers[0])
+    found, other = enclosed(name, solver), enclosed(name)
     assert found.relative_gap < (1e-3 if solver == "SCS" else 1e-5), found
     assert max(found.lower, other.lower) <= min(found.upper, other.upper)
 
@@ -116,7 +122,7 @@ def test_a_repaired_point_is_as_good_as_the_bound_that_it_proves(name: str, solv
 def test_no_answer_makes_a_bound_false(name: str, size: float, judge: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Points and multipliers that are wrong by a share, or altogether, cost width and nothing else."""
     make, solvers = MODELS[name]
-    true = certify(make(), solver=solvers[0])
+    true = enclosed(name)
     solve, rng = Chain.solve, np.random.default_rng(0)
 
     def lying(self: Chain) -> Any:
@@ -283,7 +289,7 @@ def test_an_answer_that_is_not_optimal_is_seen() -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_values_that_leave_constraints_by_rounding_are_judged_at_a_feasible_point(name: str) -> None:
     make, solvers = MODELS[name]
-    model, true = make(), certify(make(), solver=solvers[0])
+    model, true = make(), enclosed(name)
     model.solve(solver=solvers[0])
     rng = np.random.default_rng(0)
     values = {one: one.value + 1e-8 * np.abs(one.value).max() * rng.standard_normal(one.shape) for one in model.variables()}

@@ -8,7 +8,7 @@ import pytest
 
 from bench_mtl import InputError, Iterate, Status, Tolerance, certify, compare, run
 from bench_mtl.enclosures.convex_model import ConvexModel
-from tests.laws.test_conic_enclosures import MODELS
+from tests.laws.test_conic_enclosures import MODELS, enclosed
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*(solution may be inaccurate|Solution may be inaccurate).*")
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*(solution may be inaccurate|So
 def test_answers_are_enclosed_by_every_solver_that_takes_the_model(name: str) -> None:
     make, solvers = MODELS[name]
     model = make()
-    true = certify(make(), solver=solvers[0])
+    true = enclosed(name)
     sign = -1.0 if isinstance(model.objective, cp.Maximize) else 1.0
     lower, upper = sorted((sign * true.lower, sign * true.upper))
     compared = compare({name: model}, list(solvers), targets=1e-3, limits=10.0, isolation="inline").frame()
@@ -31,9 +31,7 @@ def test_answers_are_enclosed_by_every_solver_that_takes_the_model(name: str) ->
 
 @pytest.mark.parametrize("name", MODELS)
 def test_points_and_multipliers_from_nowhere_have_no_false_bound(name: str) -> None:
-    make, solvers = MODELS[name]
-    problem, rng = ConvexModel(make()), np.random.default_rng(0)
-    true = certify(make(), solver=solvers[0])
+    problem, rng, true = ConvexModel(MODELS[name][0]()), np.random.default_rng(0), enclosed(name)
     lower, upper = (-true.upper, -true.lower) if problem.notes else (true.lower, true.upper)
     for size in (0.0, 1e-2, 1.0, 1e3):
         point, dual = size * rng.standard_normal(problem.point_shape), size * rng.standard_normal(problem.dual_shape)

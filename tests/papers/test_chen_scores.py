@@ -33,8 +33,14 @@ def area(Y: np.ndarray, scores: np.ndarray) -> float:
     return float(np.mean([roc_auc_score(Y[:, k], scores[:, k]) for k in range(Y.shape[1])]))
 
 
-@pytest.mark.parametrize("has_intercept", [False, True])
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    ("name", "has_intercept"),
+    [  # by turns; the other half is slow
+        pytest.param(name, has_intercept, marks=pytest.mark.slow if (i + has_intercept) % 2 else [])
+        for i, name in enumerate(MODELS)
+        for has_intercept in (False, True)
+    ],
+)
 def test_every_learner_against_loops(name: str, has_intercept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     tight = 1e-6  # so that a fit from its neighbour ranks as one from 0
     monkeypatch.setattr(protocol, "TUNING_TOLERANCE", tight)

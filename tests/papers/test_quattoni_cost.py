@@ -64,7 +64,7 @@ def test_steps_to_an_accuracy_against_a_loop(monkeypatch: pytest.MonkeyPatch) ->
     assert found.values["reached"], "nothing is compared where no accuracy is reached"
     for eps, t in zip(found.values["ladder"], found.values["reached"], strict=False):
         within = [value <= found.values["bound"] * (1.0 + eps) for value in paths[chosen]]
-        assert within.index(True) == t - 1
+        assert within.index(True) == t
     missed = found.values["ladder"][len(found.values["reached"]) :]
     assert missed, "nothing is compared where all accuracies are reached"
     assert all(min(paths[chosen]) > found.values["bound"] * (1.0 + eps) for eps in missed)

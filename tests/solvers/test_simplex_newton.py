@@ -6,18 +6,9 @@ from scipy.optimize import minimize
 from solver_data import proven
 
 from bench_mtl.core.types import Array
-from bench_mtl.model.task_data import TaskData
 from bench_mtl.problems.portfolio import Portfolio
 from bench_mtl.solvers.simplex_newton import SimplexNewton, model_step
-
-
-def market(T: int, d: int, spread: float = 0.1, seed: int = 0) -> Array:
-    rng = np.random.default_rng(seed)
-    return np.exp(0.3 * spread * rng.standard_normal(d) + spread * rng.standard_normal((T, d)))
-
-
-def portfolio(X: Array, **parameters: object) -> Portfolio:
-    return Portfolio(TaskData.shared(X, np.ones(len(X))), **parameters)
+from tests.problems.test_portfolio import market, portfolio
 
 
 def steps_to(problem: Portfolio, target: float) -> int:

@@ -137,25 +137,22 @@ def test_a_solver_without_states_goes_on_from_its_points(command: Command) -> No
     assert step < int(shown[0][1]) <= 1.05 * step + 10  # an iterate after the start, which was certified where that was due
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "words"),
-    [
+def test_another_run_is_refused_and_writes_over_nothing(command: Command) -> None:
+    command(*LIMITED)
+    before = Path("run.npz").read_bytes()
+    for old, new, words in (
         ("radius=8.0", "radius=2.0", "is of a run with parameter radius = 8.0, not 2.0"),
         ("smoothed_gradient", "projected_subgradient", "is of a run with solver smoothed_gradient, not projected_subgradient"),
         ("l1inf_hinge", "l12_hinge", "is of a run with problem l1inf_hinge, not l12_hinge"),
         ("examples=40", "examples=41", "is of a run with other data"),
         ("--seed", "1", "is of a run with other data"),
         ("--option", "reduction=0.25", "is of a run with option reduction = 0.5, not 0.25"),
-    ],
-)
-def test_another_run_is_refused_and_writes_over_nothing(command: Command, old: str, new: str, words: str) -> None:
-    command(*LIMITED)
-    before = Path("run.npz").read_bytes()
-    other = [new if word == old else word for word in LIMITED] + ([] if old in LIMITED and old[:2] != "--" else [old, new])
-    assert words in refused(command(*other, "--resume", "run.npz"))
-    said = refused(command(*other))
-    assert "run.npz is there already: go on from it with --resume run.npz, or name another file" in said
-    assert Path("run.npz").read_bytes() == before
+    ):
+        other = [new if word == old else word for word in LIMITED] + ([] if old in LIMITED and old[:2] != "--" else [old, new])
+        assert words in refused(command(*other, "--resume", "run.npz"))
+        said = refused(command(*other))
+        assert "run.npz is there already: go on from it with --resume run.npz, or name another file" in said
+        assert Path("run.npz").read_bytes() == before
 
 
 def test_a_file_of_data_that_has_changed_and_a_damaged_checkpoint_are_refused(command: Command) -> None:

@@ -52,18 +52,20 @@ def conjugate_value(fit: LinearFit, dual: Array) -> float:
 
 
 @pytest.mark.parametrize("loss", TARGETS)
-@pytest.mark.parametrize("support", [0.0, 0.3, 3.0, 1e5])
 @pytest.mark.parametrize("limit", [np.inf, 0.2])
 @pytest.mark.parametrize("share", [1.0, 0.05])
-def test_the_best_scale_of_a_dual_point_is_found(loss: str, support: float, limit: float, share: float) -> None:
+def test_the_best_scale_of_a_dual_point_is_found(loss: str, limit: float, share: float) -> None:
     fit = fit_of(loss)
     dual = fit.normalised(share * fit.admissible(-fit.derivatives(0.1 * SCORES)))
     assert np.allclose(fit.admissible(dual), dual)
     end = min(limit, 100.0 if loss in UNLIMITED else 1.0)
-    values = [conjugate_value(fit, c * dual) - c * support for c in end * np.linspace(0.0, 1.0, 2001)]
-    bound = fit.bound(dual, support, limit)
-    assert bound >= max(values) - 1e-9
-    assert bound <= max(values) + 1e-3 * (1 + max(values))
+    scales = end * np.linspace(0.0, 1.0, 2001)
+    values = np.array([conjugate_value(fit, c * dual) for c in scales])
+    for support in (0.0, 0.3, 3.0, 1e5):
+        best = (values - scales * support).max()
+        bound = fit.bound(dual, support, limit)
+        assert bound >= best - 1e-9
+        assert bound <= best + 1e-3 * (1 + best)
 
 
 #: A loss of one's own that says nothing of CVXPY, nor of second derivatives: log(1 + exp(-rho)) again.
