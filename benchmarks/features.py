@@ -1,8 +1,8 @@
 """What other libraries have too: their time, the gap proven of their answer, and ours, `python -m benchmarks.features`.
 
 Each feature is one problem on data of scikit-learn: weights of examples and classes, factors of features, W >= 0, a ridge beside a norm,
-and losses with outliers. Libraries that have a tolerance run at one of 1e-8; `auto` runs to a relative gap of 1e-6. A time is the fastest of
-three whole calls, from the data on, after one that compiles.
+and losses with outliers. Libraries run at a tolerance of 1e-8 if they have one, and `auto` to a relative gap of 1e-6. A time is the fastest
+of three whole calls, from the data on, after one that compiles.
 """
 
 from __future__ import annotations

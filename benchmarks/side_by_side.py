@@ -121,7 +121,13 @@ def waits(label: str, problem: Problem, entrants: list[Entrant], target: float, 
 def lines(contests: list[Contest]) -> Iterator[list[str]]:
     for one in contests:
         for name, seconds in sorted(one.seconds.items(), key=lambda item: item[1]):
-            yield [one.instance, f"{one.target:g}", name, f"{seconds:.3g}" if seconds < math.inf else "not reached", f"{one.ratio(name):.2f}"]
+            yield [
+                one.instance,
+                f"{one.target:g}",
+                name,
+                f"{seconds:.3g}" if seconds < math.inf else "not reached",
+                f"{one.ratio(name):.2f}",
+            ]
 
 
 def summaries(contests: list[Contest], targets: tuple[float, ...], peers: set[str]) -> Iterator[str]:
@@ -134,7 +140,8 @@ def summaries(contests: list[Contest], targets: tuple[float, ...], peers: set[st
         leads = [lead for one in contests if one.target == target and not math.isnan(lead := one.lead(peers))]
         if both := [lead for lead in leads if 0.0 < lead < math.inf]:
             ahead = f"ours first in {sum(lead >= 1.0 for lead in leads)} of {len(leads)}"
-            yield f"to {target:g}: fastest peer over ours: geometric mean {geometric_mean(both):.2f} of {len(both)} reached by both, {ahead}"
+            mean = f"geometric mean {geometric_mean(both):.2f} of {len(both)} that both reach"
+            yield f"to {target:g}: fastest peer over ours: {mean}, {ahead}"
 
 
 @click.command(help=__doc__)

@@ -24,7 +24,11 @@ def settings(results: Results) -> pd.DataFrame:
     runs = results.runs
     names = [json.loads(options).get("backend", solver) for solver, options in zip(runs["solver"], runs["options"], strict=True)]
     times = times_to_gap(runs, results.samples, results.targets[-1:])[["run_id", "seconds"]]
-    table = runs[["id", "position", "problem", "solver_label", "limit_seconds"]].assign(solver=names).merge(times, left_on="id", right_on="run_id")
+    table = (
+        runs[["id", "position", "problem", "solver_label", "limit_seconds"]]
+        .assign(solver=names)
+        .merge(times, left_on="id", right_on="run_id")
+    )
     # The defaults are the first setting of every solver.
     table["place"] = table.groupby(["problem", "solver"])["position"].rank()
     table["log_seconds"] = np.log(table["seconds"].fillna(table["limit_seconds"]))

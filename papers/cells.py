@@ -9,7 +9,9 @@ from pathlib import Path
 
 from bench_mtl import InputError, Limits
 from bench_mtl.data import fingerprint
-from bench_mtl.engine import NUMERICAL_PACKAGES, Registry, digest, digest_of_code
+from bench_mtl.engine.registry import Registry
+from bench_mtl.engine.source_digest import NUMERICAL_PACKAGES, source_digest
+from bench_mtl.engine.suite import digest
 from bench_mtl.runner import Found
 from papers.experiment import CellSettings, Experiment
 from papers.index import experiment
@@ -54,7 +56,7 @@ def cells_of(chosen: Experiment, scale: str, registry: Registry, data_dir: Path 
 
     Raises InputError: an unknown scale, a problem or solver that is not installed, a data file that is missing or cannot be read.
     """
-    code = digest([digest_of_code(chosen.compute, PACKAGES), *_digests(chosen.uses, registry)])
+    code = digest([source_digest(chosen.compute, PACKAGES), *_digests(chosen.uses, registry)])
     return [
         Cell(
             chosen.cells_of or chosen.name, settings, chosen.limits, 1, code,
@@ -68,4 +70,4 @@ def _digests(names: Sequence[str], registry: Registry) -> list[str]:
     installed = {**registry.problems, **registry.solvers}
     if missing := [name for name in names if name not in installed]:
         raise InputError(f"no problem or solver {', '.join(missing)} is installed")
-    return [digest_of_code(installed[name]) for name in names]
+    return [source_digest(installed[name]) for name in names]

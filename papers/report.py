@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from bench_mtl import InputError, Status
-from bench_mtl.report import Document, Part, article, environment_words, escaped, markdown, replace_files, to_csv
+from bench_mtl.report import Document, Part, environment_words, escaped, markdown, page, replace_files, to_csv
 from bench_mtl.report.figures import figure_files
 from papers.experiment import Experiment, Read, Section
 from papers.index import experiment as experiment_of
@@ -83,7 +83,9 @@ def report_files(folder: Path, *, scale: str = "", drawn: bool = True) -> tuple[
         svg = {each.name: figure_files(each.draw(), ["svg"])["svg"] for each in sections if each.draw is not None}
         files |= {f"figures/{name}.svg": drawing for name, drawing in svg.items()}
         files |= {COVER: svg[cover.name]} if cover is not None else {}
-        files["report.html"] = article(title, introduction, [*before, *(_part(each, svg.get(each.name)) for each in sections), *last])
+        files["report.html"] = page(
+            Document(title, introduction, (*before, *(_part(each, svg.get(each.name)) for each in sections), *last))
+        )
     return files, Counter(str(row["status"]) for row in rows)
 
 
@@ -277,7 +279,7 @@ def _joined(*paragraphs: str) -> str:
 
 
 def _failures(rows: Sequence[Mapping[str, Any]]) -> Part:
-    title, failed = "Cells without an outcome", [row for row in rows if row["status"] not in _WITH_OUTCOME]
+    title, failed = "Cells without an outcome", [row for row in rows if row["status"] not in WITH_OUTCOME]
     if not failed:
         return Part(title, "Every cell that was run has one.")
     hidden = ("status", "reason", "seconds", "environment_id")

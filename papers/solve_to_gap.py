@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from bench_mtl import BenchError, Limits, Problem, Status, Tolerance, load_registry, run
-from bench_mtl.engine import Registry
+from bench_mtl.engine.registry import Registry
 from bench_mtl.runner import Found
 from papers import Array
 

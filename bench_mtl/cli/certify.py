@@ -26,7 +26,13 @@ if TYPE_CHECKING:
 @click.argument("problem", metavar="FILE.py:NAME|PROBLEM")
 @click.argument("coefficients", required=False, type=A_PATH)
 @click.option("--solver", help="Of CVXPY, by CVXPY's name (CVXPY's choice by default); of a problem that of the lower bound (auto).")
-@click.option("--judge", type=NearChoice(["value", "answer"]), default="value", show_default=True, help="value: the tightest bounds, perhaps by a second solve; answer: bounds by points near the answer.")
+@click.option(
+    "--judge",
+    type=NearChoice(["value", "answer"]),
+    default="value",
+    show_default=True,
+    help="value: the tightest bounds, perhaps by a second solve; answer: bounds by points near the answer.",
+)
 @repeatable("--bound", "VARIABLE=NUMBER", "The largest modulus of its entries; taken on trust.")
 @click.option("--gp", is_flag=True, help="The model is a geometric programme.")
 @functools.partial(problem_options, is_optional=True)
@@ -60,6 +66,8 @@ def certify(
     else:
         model = _model(problem)
         names = {variable.name(): variable for variable in model.variables()}
+        if len(names) < len(model.variables()):
+            raise InputError(f"{problem}: two variables of the model have one name")
         largest = key_values(bound, "--bound")
         for name in largest.keys() - names:
             raise unknown("variable", name, list(names))

@@ -70,7 +70,7 @@ def path(asked: Asked, solver: str, over: str, cold: bool, csv_file: Path | None
 
 
 def _values(over: str) -> tuple[str, list[float]]:
-    key, equals, texts = over.partition("=")
+    key, equals, texts = (part.strip() for part in over.partition("="))
     if not equals or not key:
         raise InputError("--over", over, "KEY=V1,V2,...")
     try:

@@ -21,6 +21,8 @@ def labelled_problems(problems: object) -> dict[str, Problem]:
         checked = [_a_problem(problem, f"problems[{place}]") for place, problem in enumerate(problems)]
         counts = Counter(problem.name for problem in checked)
         names = [problem.name if counts[problem.name] == 1 else f"{problem.name} {i}" for i, problem in enumerate(checked, start=1)]
+        if len(set(names)) < len(names):
+            raise InputError("problems: two would have one label; give them as a table")
         by_label = dict(zip(names, checked, strict=True))
     else:
         by_label = {(problem := _a_problem(problems, "problems")).name: problem}

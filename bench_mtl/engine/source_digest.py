@@ -24,15 +24,7 @@ NUMERICAL_PACKAGES = tuple(
 
 #: Modules of these packages that change no number.
 _WITHOUT_NUMBERS = frozenset(
-    {
-        "bench_mtl.core.dask_cluster",
-        "bench_mtl.core.errors",
-        "bench_mtl.core.files",
-        "bench_mtl.core.kernels.cache",
-        "bench_mtl.core.running_code",
-        "bench_mtl.core.threads",
-        "bench_mtl.core.types",
-    }
+    f"bench_mtl.core.{name}" for name in ("dask_cluster", "errors", "files", "kernels.cache", "running_code", "threads", "types")
 )
 
 #: The packages that hold many problems or solvers side by side, so that a class does not depend on all files of its package.

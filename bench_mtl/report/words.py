@@ -83,6 +83,7 @@ LIMITATIONS = """\
 _LIMITS = {
     "seconds": "{} s a solve, of a generic solver for each tolerance",
     "wall_seconds": "{} s a run in all",
+    "off_clock_seconds": "{} s a pause of the clock",
     "iterations": "{} iterations",
     "work": "{} passes",
     "memory_gib": "{} GiB",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 PART = ".part"
 
 
-def write_report(folder: Path, *, out: Path | None = None, view: View | None = None, formats: Collection[str] = ()) -> Path:
+def write_report(folder: Path | str, *, out: Path | str | None = None, view: View | None = None, formats: Collection[str] = ()) -> Path:
     """Write the report of the results in `folder`, and return the path of report.md, else of report.html, else of the folder.
 
     Everything is made in memory first: a report that fails leaves the folder as it was.
@@ -52,7 +52,7 @@ class Written:
 
 
 def write_and_sum_up(
-    folder: Path, *, out: Path | None = None, view: View | None = None, formats: Collection[str] = (), processes: int = 1
+    folder: Path | str, *, out: Path | str | None = None, view: View | None = None, formats: Collection[str] = (), processes: int = 1
 ) -> Written:
     """Write the report as `write_report` does, and return it in short.
 
@@ -66,11 +66,12 @@ def write_and_sum_up(
     from bench_mtl.results.frames import all_skipped
     from bench_mtl.results.loading import read_results
 
-    wanted, target = chosen(formats), folder if out is None else out
+    wanted, folder = chosen(formats), Path(folder)
+    target = folder if out is None else Path(out)
     try:
         with made_folder(target):  # before the work: where it cannot be, one hears of it at once
             if out is not None:
-                require_no_others(out)
+                require_no_others(target)
             results = read_results(folder, view)
             tables = report_tables(results)
             files = report_files(results, tables, wanted, processes)

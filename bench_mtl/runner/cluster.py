@@ -85,7 +85,7 @@ class ClusterExecutor:
         now = time.monotonic()
         if self._counted is None or now - self._counted[0] > _COUNT_SECONDS:
             try:
-                threads = sum(_answer(self._client.nthreads).values())
+                threads = sum(answer(self._client.nthreads, _CONNECT_SECONDS).values())
             except Exception as error:  # whatever Dask says to a connection that is no more
                 raise _lost(error) from None
             if threads == 0 and (self._counted is None or self._counted[1] > 0):
@@ -166,7 +166,7 @@ class ClusterExecutor:
     def _try(self, request: Callable[[], Any]) -> None:
         """Best effort: where the cluster is gone, so is what ran on it."""
         try:
-            _answer(request, self._patience)
+            answer(request, self._patience)
         except Exception as error:
             logging.getLogger(__name__).debug("the cluster does not answer: %s", error)
 
@@ -174,10 +174,6 @@ class ClusterExecutor:
     def _patience(self) -> float:
         """How long to wait for what is only tried, seconds."""
         return min(CLOSING_SECONDS, _CONNECT_SECONDS) if self._is_stopped else _CONNECT_SECONDS
-
-
-def _answer(request: Callable[[], Any], seconds: float | None = None) -> Any:
-    return answer(request, _CONNECT_SECONDS if seconds is None else seconds)
 
 
 def _lost(error: BaseException) -> IncompleteError:

@@ -13,7 +13,7 @@ from bench_mtl.core.errors import IncompleteError, InputError
 from bench_mtl.core.types import Status
 from bench_mtl.engine.suite import Case
 from bench_mtl.results import Outcome
-from bench_mtl.runner.executors import Executor, LocalExecutor
+from bench_mtl.runner.executors import Executor
 from bench_mtl.runner.gathered import Gathered
 from bench_mtl.runner.job import Job
 from bench_mtl.runner.setting import Setting
@@ -53,9 +53,7 @@ def run_cases(
     cases: Iterable[W],
     store: Rows[W],
     *,
-    executor: Executor | None = None,
-    plugins: Path | None = None,
-    data_dir: Path | None = None,
+    executor: Executor,
     on_start: Callable[[W], None] = lambda case: None,
     on_outcome: Callable[[W, Outcome], None] = lambda case, outcome: None,
     should_stop: Callable[[], bool] = lambda: False,
@@ -66,7 +64,7 @@ def run_cases(
 
     Parameters
     ----------
-    executor : where, entered already; by default one worker process on this machine, with `plugins` and `data_dir`
+    executor : where, entered already
     on_start, on_outcome : called when a case begins, and when its row is stored
     should_stop : asked every half a second; once it says yes, the running cases are finished and no other is begun, and what it raises
         ends the running cases. A signal's handler should not raise itself: out of the middle of a lock that a thread waits for then,
@@ -78,15 +76,11 @@ def run_cases(
     """
     finished, deaths = store.finished(), store.deaths()
     waiting = deque(sorted((case for case in cases if case.key not in finished), key=lambda case: deaths.get(case.key, 0)))
-    if executor is None:
-        with LocalExecutor(Setting(waiting[0].threads if waiting else 1, plugins, data_dir)) as own:
-            run_cases(waiting, store, executor=own, on_start=on_start, on_outcome=on_outcome, should_stop=should_stop)
-        return
     while waiting and deaths.get(waiting[-1].key, 0) >= MOST_DEATHS:
         case = waiting.pop()
         on_start(case)
         reason = f"{deaths[case.key]} commands died while it ran"
-        outcome = Gathered(Setting(case.threads, plugins, data_dir).environment()).ended(Status.CRASHED, reason)
+        outcome = Gathered(Setting(case.threads).environment()).ended(Status.CRASHED, reason)
         _store(store, case, outcome)
         on_outcome(case, outcome)
     running: dict[Future[Outcome], W] = {}

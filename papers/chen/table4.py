@@ -123,9 +123,10 @@ the step starts at L = 1, which the paper does not say. Every run is one cell, t
 {cell.MOST_ITERATIONS} iterations has no number. The optimum is proven to {cell.REFERENCE_GAP:g} by `{cell.REFERENCE}`.
 
 The paper's text leaves open how Scene is normalised, whether the loss is a sum or a mean over the examples, how labels are coded, and
-whether data are centred: each of these readings is a protocol, with its iterations; the normalisations have seconds and gaps too. Figures show
-"{MAIN}". "none", and a sum of raw squares on labels -1/+1, are one reading, run twice: by what these two differ, a number of iterations hangs on
-rounding. AG does not lower the objective in every step, and where it first changes by little is such a number.
+whether data are centred: each of these readings is a protocol, with its iterations; the normalisations have seconds and gaps too, and
+figures show "{MAIN}". "none", and a sum of raw squares on labels -1/+1, are one reading, run twice: by what these two differ,
+a number of iterations hangs on rounding. AG does not lower the objective in every step, and where it first changes by little is such a
+number.
 
 A number counts as reproduced within a factor of 2, and "much faster" means less than half of the iterations, which are choices of ours.""",
     scales={

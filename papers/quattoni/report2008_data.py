@@ -75,5 +75,3 @@ def _in_basis(data: TaskData, basis: NDArray[np.intp]) -> Array:
     found = preprocess(from_some, [f"svd:{np.linalg.matrix_rank(dense(X[basis]))}"]).held_out
     assert found is not None
     return np.asarray(found.design.block(0))
-
-

@@ -4,7 +4,7 @@ import itertools
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +89,7 @@ MODELS: dict[str, tuple[Callable[[], cp.Problem], tuple[str, ...]]] = {
 PAIRS = [(name, solver) for name, (_, solvers) in MODELS.items() for solver in solvers]
 
 
-@lru_cache(maxsize=None)
+@cache
 def enclosed(name: str, solver: str | None = None) -> Any:
     """Return the enclosure of a model by one of its solvers, by default the first."""
     make, solvers = MODELS[name]

@@ -6,7 +6,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from bench_mtl import InputError, Iterate, Status, Tolerance, certify, compare, run
+from bench_mtl import InputError, Iterate, Status, Tolerance, compare, run
 from bench_mtl.enclosures.convex_model import ConvexModel
 from tests.laws.test_conic_enclosures import MODELS, enclosed
 

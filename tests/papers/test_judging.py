@@ -85,6 +85,12 @@ YES, NO, OPEN = Verdict.REPRODUCED, Verdict.NOT_REPRODUCED, Verdict.UNKNOWN
         (SIZES, claim("below", rival="b", at="size=20"), {}, (OPEN, "-0.333", "")),
         (SIZES, claim("below", rival="b", at="size=*"), {}, (OPEN, "10: -1.03; 20: -0.333", "holds at 10; open at 20")),
         (SIZES, claim("below", rival="b", at="size=10|40"), {}, (OPEN, "10: -1.03", "holds at 10; not run at 40")),
+        (
+            {(name, size, "x", kind): values for (name, size, kind), values in SIZES.items()},
+            claim("below", rival="b", at="size=10|40; over=*"),
+            {},
+            (OPEN, "10 x: -1.03", "holds at 10 x; not run at 40 x"),
+        ),
         (SIZES, claim("below", rival="b", at="size=40"), {}, (Verdict.NOT_RUN, "-", "no cell has an outcome")),
         (ONE_FAILS, claim("below", rival="b", at="size=10|20"), {}, (NO, "10: -1.03; 20: +0.867", "holds at 10; does not hold at 20")),
         (SIZES, claim("below", rival="*", at="size=10"), {"subjects": ("a", "b", "c")}, (OPEN, "b: -1.03", "holds at b; not run at c")),
@@ -101,7 +107,8 @@ YES, NO, OPEN = Verdict.REPRODUCED, Verdict.NOT_REPRODUCED, Verdict.UNKNOWN
     ids=lambda each: f"{each.relation} {each.at}" if isinstance(each, Claim) else "",
 )
 def test_a_claim_holds_where_it_does_at_every_place(values: Any, said: Claim, toy: Any, found: tuple[Verdict, str, str]) -> None:
-    (judged,) = judge(said, frame(values, "model", "size"), experiment(**toy))
+    columns = ("model", "size", "over")[: len(next(iter(values))) - 1]
+    (judged,) = judge(said, frame(values, *columns), experiment(**toy))
     assert (judged.verdict, judged.ours, judged.why) == found
 
 

@@ -78,6 +78,9 @@ def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert main(["nothing"]) == 2
     assert main(["report", str(tmp_path)]) == 2
     assert main(["chen-table2", "--force", "--from", str(tmp_path)]) == 2
+    assert main(["chen-table2", "--slots", "0"]) == 2
+    (tmp_path / "file").touch()
+    assert main(["quattoni-cost", "--out", str(tmp_path / "file")]) == 2
     assert all(line.startswith("error: ") for line in capsys.readouterr().err.splitlines())
 
 

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from bench_mtl.core.text import shortened
 from bench_mtl.report.columns import format_target
 from bench_mtl.report.figures import style
 from bench_mtl.report.figures.curves import ZERO_SECONDS, thinned, value_axis
@@ -72,7 +73,7 @@ def profiles(points: pd.DataFrame, group: str) -> Figure:
     import pandas as pd
 
     best, names = points["best"].iloc[0], list(points["panel"].unique())
-    labels = {PERFORMANCE: "factor over the fastest solver's time", PAIRWISE: f"factor over the time of {style.shortened(best, 28)}"}
+    labels = {PERFORMANCE: "factor over the fastest solver's time", PAIRWISE: f"factor over the time of {shortened(best, 28)}"}
     with style.styled():
         figure, axes = style.panels(group, [3.9] * len(names), 3.1, share_y=True)
         axes[0].set(ylim=(-0.02, 1.02), ylabel=f"share of {points['instances'].iloc[0]} instances")

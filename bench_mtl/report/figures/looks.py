@@ -8,7 +8,7 @@ a look that no listed label has, chosen by a hash of the label.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from typing import NamedTuple
@@ -69,9 +69,3 @@ def _beginning(label: str) -> str | None:
     """Return the longest listed label that a label is or goes on from, whole words both; None where there is none."""
     names = (name for name in known_looks().solvers if label == name or (label.startswith(name) and not label[len(name)].isalnum()))
     return max(names, key=len, default=None)
-
-
-def luminance(colour: Sequence[float]) -> float:
-    """Return how light a colour of red, green and blue from 0 to 1 is: its relative luminance."""
-    linear = (part / 12.92 if part <= 0.04045 else float(((part + 0.055) / 1.055) ** 2.4) for part in colour)
-    return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))

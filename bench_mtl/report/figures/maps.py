@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from bench_mtl.core.text import shortened
 from bench_mtl.report.columns import format_ratio, format_seconds, format_target, share
-from bench_mtl.report.figures import looks, style
+from bench_mtl.report.figures import style
 from bench_mtl.report.tables.contests import later
 from bench_mtl.results.frames import GENERIC, PEER, SPECIALISED, numbers
 
@@ -71,6 +72,7 @@ def speed_ups(points: pd.DataFrame, who: str) -> Figure:
     import numpy as np
     import seaborn
     from matplotlib.colors import Normalize
+    from seaborn.utils import relative_luminance
 
     problems = list(points.loc[has_contest(points), "problem"].unique())[:MOST_ROWS]
     targets = list(points["target"].unique())
@@ -86,12 +88,12 @@ def speed_ups(points: pd.DataFrame, who: str) -> Figure:
         mesh: Any = axis.collections[0]
         for (row, problem), (column, target) in ((row, column) for row in enumerate(problems) for column in enumerate(targets)):
             cell, log = cells[problem, target], logs[row][column]
-            ink = style.INK if log != log else "black" if looks.luminance(mesh.to_rgba(log)[:3]) > _EVEN else "white"
+            ink = style.INK if log != log else "black" if relative_luminance(mesh.to_rgba(log)[:3]) > _EVEN else "white"
             text: dict[str, Any] = {"ha": "center", "va": "center", "color": ink}
             pairs = ((cell.solver, cell.seconds, cell.share), (cell.rival, cell.rival_seconds, cell.rival_share))
-            names = [f"{style.shortened(str(name), 19)} {format_seconds(time)} s{runs}" for name, time, runs in pairs if time == time]
+            names = [f"{shortened(str(name), 19)} {format_seconds(time)} s{runs}" for name, time, runs in pairs if time == time]
             speed = f"{format_ratio(cell.ratio)} faster" if cell.ratio >= 1.0 else f"{format_ratio(1.0 / cell.ratio)} slower"
-            axis.text(column + 0.5, row + 0.27, style.shortened(cell.note, 26) or speed, fontsize=7.5, **text)
+            axis.text(column + 0.5, row + 0.27, shortened(cell.note, 26) or speed, fontsize=7.5, **text)
             axis.text(column + 0.5, row + 0.7, "\n".join(names), fontsize=5.5, **text)
         axis.set(xlabel="proven relative gap")
         axis.tick_params(length=0, labelrotation=0)

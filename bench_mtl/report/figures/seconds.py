@@ -8,6 +8,7 @@ from __future__ import annotations
 from statistics import geometric_mean
 from typing import TYPE_CHECKING, Any
 
+from bench_mtl.core.text import shortened
 from bench_mtl.report.columns import format_target
 from bench_mtl.report.figures import style
 from bench_mtl.report.figures.maps import MOST_ROWS
@@ -128,7 +129,7 @@ def _best_solvers(points: pd.DataFrame) -> tuple[list[tuple[str, float, float, s
     for role in (SPECIALISED, GENERIC, PEER):
         own = points[points["role"] == role]
         if len(own):
-            names = [style.shortened(name, 28) for name in own["solver"].fillna("-")]
+            names = [shortened(name, 28) for name in own["solver"].fillna("-")]
             texts.append((ROLES[role], -0.75, start, _LOOKS[role]["color"]))
             texts += [(name, float(row), start, style.INK) for name, row in zip(names, own["row"], strict=True)]
             start += 4.4 * max(map(len, [ROLES[role], *names])) + 10.0

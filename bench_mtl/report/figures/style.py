@@ -214,11 +214,6 @@ def plain(value: float) -> str:
     return f"{value:g}" if value == 0 or 2e-3 <= abs(value) < 99999 else format_target(value)
 
 
-def shortened(text: str, most: int) -> str:
-    """Return a text of at most this many letters."""
-    return text if len(text) <= most else f"{text[: most - 2]}..."
-
-
 def wrapped(text: str, width: int) -> str:
     """Return a text in lines of about this many letters, none of which is much shorter than the others."""
     lines = -(-len(text) // max(width, 10))

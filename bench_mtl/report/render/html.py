@@ -42,20 +42,8 @@ class _Group(NamedTuple):
     blocks: list[_Block]
 
 
-def article(title: str, introduction: str, parts: Sequence[Part]) -> bytes:
-    """Return a report as one HTML file that asks the network for nothing: the same parts give the same bytes.
-
-    Parameters
-    ----------
-    title : of the window
-    introduction : what comes before all parts, with its heading, in Markdown
-    parts : in the order in which they are read; their figures are SVG drawings
-    """
-    return page(Document(title, introduction, tuple(parts)))
-
-
 def page(document: Document, drawn: Mapping[str, bytes] | None = None, *, above: Sequence[Any] = ()) -> bytes:
-    """Return a document as one HTML file, as `article` does.
+    """Return a document as one HTML file that asks the network for nothing: the same document gives the same bytes.
 
     Parameters
     ----------

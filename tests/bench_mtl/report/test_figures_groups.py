@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 from hand_reports import timed
 from matplotlib.colors import to_rgb
+from seaborn.utils import relative_luminance
 
-from bench_mtl.report.figures import group_lines, looks, maps, seconds
+from bench_mtl.report.figures import group_lines, maps, seconds
 from bench_mtl.report.tables.contests import contests
 from bench_mtl.report.tables.groups import groups
 from bench_mtl.report.tables.instances import run_times
@@ -140,7 +141,7 @@ def test_the_map_says_its_numbers_with_names_in_colours_that_are_those_of_all_re
     wide.figure.draw_without_rendering()
     colours = wide.collections[0].get_facecolors()
     for text, colour in zip(wide.texts[::2], colours, strict=True):
-        shades = sorted(looks.luminance(parts) + 0.05 for parts in (to_rgb(text.get_color()), colour[:3]))
+        shades = sorted(relative_luminance(parts) + 0.05 for parts in (to_rgb(text.get_color()), colour[:3]))
         assert shades[1] / shades[0] > 4.0
     assert colours[-1, 2] > colours[-1, 0], "faster is purple"
     assert colours[0, 0] > colours[0, 2], "slower is orange"

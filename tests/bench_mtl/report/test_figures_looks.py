@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from seaborn.utils import relative_luminance
 
 from bench_mtl import InputError, load_registry
 from bench_mtl.report.figures import looks, solver_look, style
@@ -23,7 +24,7 @@ NEAR = 0.1
 
 
 def contrast(one, other):
-    dark, light = sorted(looks.luminance(to_rgb(colour)) + 0.05 for colour in (one, other))
+    dark, light = sorted(relative_luminance(to_rgb(colour)) + 0.05 for colour in (one, other))
     return light / dark
 
 

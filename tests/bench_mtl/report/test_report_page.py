@@ -12,11 +12,11 @@ import pytest
 from hand_reports import GOOD, descent, ladder, stored
 
 from bench_mtl.core.text import one_line
-from bench_mtl.report.document import Part
+from bench_mtl.report.document import Document, Part
 from bench_mtl.report.figures import style
 from bench_mtl.report.registry import report_tables
 from bench_mtl.report.render.files import report_files
-from bench_mtl.report.render.html import article
+from bench_mtl.report.render.html import page
 from bench_mtl.report.render.inline_figures import inline_figure
 from bench_mtl.report.render.tables import text_table
 from bench_mtl.results.loading import read_results
@@ -177,7 +177,7 @@ def test_figures_become_part_of_a_page() -> None:
 def article_of(*, picture: bool) -> bytes:
     table = pd.DataFrame({"What": ["a", "b", "c"], "Ours": ["9.5 ± 0.1", "10.25 ± 0.4", "-"], "Why": ["7 is", "<b>", "near"]})
     figures = [Part(title, figure=figure(picture=picture)) for title in ("Figures", "Again")]
-    return article("Squares & more", "# Squares & more\n\nNobody, 1900.", [Part("Tables", "Words **here**.", table=table), *figures])
+    return page(Document("Squares & more", "# Squares & more\n\nNobody, 1900.", (Part("Tables", "Words **here**.", table=table), *figures)))
 
 
 def test_an_article_has_the_policy_of_a_report() -> None:

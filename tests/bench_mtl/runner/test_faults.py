@@ -7,7 +7,7 @@ import pytest
 from runs import PLUGINS, Executing, cases_of, problems, run_suite, solver, some_plugins, suite_of
 
 from bench_mtl.results import Store
-from bench_mtl.runner import InlineExecutor, Setting, run_cases
+from bench_mtl.runner import InlineExecutor, LocalExecutor, Setting, run_cases
 
 #: Where a solver raises what, and how its run ends.
 RAISED = {
@@ -159,8 +159,8 @@ def test_plugins_that_change_under_way_are_named(tmp_path: Path) -> None:
     cases = cases_of(suite, plugins)
     with (plugins / "solvers" / "faulty.py").open("a") as file:
         file.write("\n# changed\n")
-    with Store.create(tmp_path / "out", suite) as store:
-        run_cases(store.plan(cases), store, plugins=plugins)
+    with Store.create(tmp_path / "out", suite) as store, LocalExecutor(Setting(1, plugins)) as executor:
+        run_cases(store.plan(cases), store, executor=executor)
         (run,) = store.runs().to_dict("records")
     assert run["status"] == "error"
     assert "code of the solver is not the one that the run was planned with" in run["reason"]

@@ -147,6 +147,6 @@ def test_a_folder_that_cannot_be_written_is_refused_in_a_line(tmp_path: Path, co
 
 def test_a_reason_to_stop_before_the_first_case_runs_none(tmp_path: Path) -> None:
     suite = read_suite(str(command_for(tmp_path, suite_text('name = "silent"')).suite))
-    with Store.create(tmp_path / "out", suite) as store:
-        run_cases(store.plan(cases_of(suite)), store, should_stop=lambda: True)
+    with Store.create(tmp_path / "out", suite) as store, InlineExecutor(Setting()) as executor:
+        run_cases(store.plan(cases_of(suite)), store, executor=executor, should_stop=lambda: True)
         assert store.finished() == set()
