@@ -50,11 +50,7 @@ class Loss:
 
     def block_sums(self, R: Array, blocks: int) -> Array:
         """The sums over the predictions of every block."""
-        if blocks == 1 or self.design is None:
-            return np.array([R.sum()])
-        if self.design.is_shared:
-            return np.asarray(R.sum(axis=0))
-        return np.add.reduceat(R, np.concatenate([[0], np.cumsum(self.design.sizes)[:-1]]))
+        return np.array([R.sum()]) if blocks == 1 or self.design is None else self.design.task_sums(R)
 
 
 def loss_of(problem: Problem) -> Loss:

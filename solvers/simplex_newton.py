@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from bench_mtl.core.checks import whole_number
 from bench_mtl.core.types import Array, Iterate
@@ -14,6 +13,7 @@ from bench_mtl.model.forms import CurvedForm
 from bench_mtl.model.protocols import Problem
 from bench_mtl.model.solver_state import Stepper, SteppingSolver
 from bench_mtl.projections import project_box_simplex
+from bench_mtl.solvers.positive_definite import solved
 
 #: The ridge, relative to each diagonal entry: columns may be equal, or more than rows.
 _RIDGE = 1e-10
@@ -23,8 +23,9 @@ _DECREASE = 1e-4
 _HALVINGS = 40
 #: Gains of a pair of variables below this share of the largest gradient entry count as 0.
 _ROUNDING = 1e-15
-#: A matrix whose diagonal is 1 is not made positive definite by a larger multiple of the identity: it has an entry that is no number.
-_MOST_SHIFT = 1e6
+#: Multiples of the identity that are added to a matrix whose diagonal is 1, until it can be factorised: one that the last does not help has
+#: an entry that is no number.
+_SHIFTS = (0.0, *10.0 ** np.arange(-12.0, 7.0, 2.0))
 
 
 @dataclass(frozen=True)
@@ -173,18 +174,13 @@ def _face_step(H: Array, r: Array, F: Any) -> Array:
     block = H[np.ix_(F, F)]
     scale = 1.0 / np.sqrt(np.diag(block))
     block = block * scale * scale[:, None]
-    shift = 0.0
-    while True:
-        try:
-            factor = cho_factor(block + shift * np.eye(len(F)), check_finite=False)
-            break
-        except np.linalg.LinAlgError:
-            shift = max(1e-12, 100.0 * shift)
-            if shift > _MOST_SHIFT:
-                return np.zeros(len(F))
     sides = scale[:, None] * np.stack([r[F] - r[F].mean(), np.ones(len(F))], axis=1)
-    solved = scale[:, None] * cho_solve(factor, sides, check_finite=False)
-    delta = solved[:, 1] * (solved[:, 0].sum() / solved[:, 1].sum()) - solved[:, 0]
+    tried = (solved(block.copy(), sides, shift) for shift in _SHIFTS)
+    found = next((each for each in tried if each is not None), None)
+    if found is None:
+        return np.zeros(len(F))
+    found = scale[:, None] * found
+    delta = found[:, 1] * (found[:, 0].sum() / found[:, 1].sum()) - found[:, 0]
     return np.asarray(delta - delta.mean())
 
 

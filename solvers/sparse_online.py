@@ -67,7 +67,7 @@ class SparseOnline(DrawingSolver):
         return [cls(), cls(storage="tree")]
 
     def warm_up(self) -> None:
-        SparseParts.empty(1, tree=self.storage == "tree").grow(1)  # which tiny instances never need
+        SparseParts(1, tree=self.storage == "tree").grow(1)  # which tiny instances never need
 
     def run(self, form: LinearForm, start: Array) -> SparseRun:
         return SparseRun(form, self, start)
@@ -103,7 +103,7 @@ class SparseRun(DrawnRun):
         self._scratch = kernels.Scratch(places, np.empty(outputs), np.empty(outputs))
         #: The number of steps that cost about as much as one dense point: iterates are yielded no more often.
         self.steps_per_point = int(start.size / (2.0 * outputs * max(1.0, self._examples.X.nnz / self._examples.X.shape[0])))
-        self.parts = SparseParts.empty(self._shape[1] if self._apart else 1, tree=options.storage == "tree")
+        self.parts = SparseParts(self._shape[1] if self._apart else 1, tree=options.storage == "tree")
         self._load(form.norm.oriented(start) if form.norm.nonneg else start)
 
     def _load(self, W: Array) -> None:

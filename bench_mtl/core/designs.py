@@ -144,10 +144,6 @@ class Design(ABC):
         """The map as one sparse matrix from vec(W), column by column, to the outputs of task 1, task 2, ..."""
         return sp.csr_array(sp.block_diag([sp.csr_array(self.block(k)) for k in range(self.n_tasks)], format="csr"))
 
-    def examples(self, k: int, rows: NDArray[np.intp]) -> Matrix:
-        """Return some rows of X_k, in the order given."""
-        return self.block(k)[rows]
-
     def gram(self, k: int) -> Array:
         """Return X_k^T X_k, d x d."""
         return gram(self.block(k))

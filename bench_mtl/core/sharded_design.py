@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, reduce
-from operator import getitem, iadd
+from operator import iadd
 from typing import Any, ClassVar, NoReturn, TypeVar
 
 import numpy as np
@@ -98,14 +98,6 @@ class ShardedDesign(InShards):
         """Return the design of some features alone, in memory."""
         return SharedDesign._sharing(frozen_matrix(self._joined(columns_of, features)), self.n_tasks)
 
-    def examples(self, k: int, rows: NDArray[np.intp]) -> Matrix:
-        wanted = [rows[(rows >= own.start) & (rows < own.stop)] - own.start for own in self.shards.sizes.slices]
-        order = np.argsort(rows, kind="stable")
-        if np.any(order != np.arange(len(rows))):  # by shard, they come in the order of the examples
-            back = np.argsort(order, kind="stable")
-            return self.examples(k, rows[order])[back]
-        return self._joined(getitem, each=wanted)
-
     def gram(self, k: int) -> Array:
         return self._gram
 
@@ -176,13 +168,13 @@ class ShardedDesign(InShards):
         value = float(vector @ image)
         return value + float(np.linalg.norm(image - value * vector)), vector
 
-    def _map(self, function: Callable[..., T], *common: Any, each: Sequence[Any] | None = None) -> Iterator[T]:
+    def _map(self, function: Callable[..., T], *common: Any) -> Iterator[T]:
         """Yield what a function gives for the matrix of every shard."""
-        return self.shards.map(_of_matrix, function, *common, each=each)
+        return self.shards.map(_of_matrix, function, *common)
 
-    def _joined(self, function: Callable[..., Matrix], *common: Any, each: Sequence[Any] | None = None) -> Any:
+    def _joined(self, function: Callable[..., Matrix], *common: Any) -> Any:
         """Return the arrays or matrices that a function gives for every shard, one below the other."""
-        return stacked(list(self._map(function, *common, each=each)))
+        return stacked(list(self._map(function, *common)))
 
 
 class ShardedTaskDesign(InShards, SeparateDesign):
@@ -200,9 +192,6 @@ class ShardedTaskDesign(InShards, SeparateDesign):
 
     def of_task(self, k: int) -> ShardedDesign:
         return self._designs[k]
-
-    def examples(self, k: int, rows: NDArray[np.intp]) -> Matrix:
-        return self._designs[k].examples(0, rows)
 
     def gram(self, k: int) -> Array:
         return self._designs[k].gram(0)

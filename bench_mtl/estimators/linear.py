@@ -41,7 +41,6 @@ from bench_mtl.estimators.examples import (
 )
 from bench_mtl.estimators.fitting import scaling_advice, warn_unproven, whole_or_as_before
 from bench_mtl.model.intercepts import Centres, centred
-from bench_mtl.model.losses import log_sum_exp
 from bench_mtl.model.task_data import require_comparable
 
 
@@ -697,5 +696,4 @@ def of_two_classes(scores: Array) -> Array:
 
 def of_one_against_all(scores: Array) -> Array:
     """Return the logarithms of 1 / (1 + exp(-score)) over the sum of these over the classes, n x K: each class has been learned apart."""
-    logs = -np.logaddexp(0.0, -scores)
-    return np.asarray(logs - log_sum_exp(logs)[:, None])
+    return np.asarray(log_softmax(-np.logaddexp(0.0, -scores), axis=1))

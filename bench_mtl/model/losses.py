@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, Protocol, final
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,6 +19,9 @@ from bench_mtl.core.rounding import TINIEST, UNIT, Interval, down, enclose_dot, 
 from bench_mtl.core.types import Array
 from bench_mtl.model.intercepts import kinked_intercepts, root_of_falling
 from bench_mtl.model.task_data import TaskData, binary_labels, class_indicators
+
+if TYPE_CHECKING:
+    from bench_mtl.model.linear_loss import LinearFit
 
 #: Multiples of a dual point that are tried at most, where nothing else limits them: it is normalised to a largest entry of 1.
 _LARGEST_MULTIPLE = 1e6
@@ -52,18 +55,6 @@ def logistic_dual(margins: Array) -> Array:
     return np.exp(-np.logaddexp(0.0, margins))
 
 
-def soft_max(scores: Array) -> Array:
-    """Return exp(scores) over its sum, row by row."""
-    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
-
-
-def log_sum_exp(scores: Array) -> Array:
-    """Return log sum exp of every row."""
-    highest = scores.max(axis=1, keepdims=True)
-    return np.asarray(np.log(np.exp(scores - highest).sum(axis=1)) + highest[:, 0])
-
-
 def best_on_segment(derivative: Callable[[float], float], limit: float) -> float:
     """Return a c in [0, limit] near the largest value of a concave function with this derivative; 0 where it does not rise.
 
@@ -77,17 +68,6 @@ def best_on_segment(derivative: Callable[[float], float], limit: float) -> float
     if derivative(limit) >= 0.0:
         return limit
     return float(brentq(derivative, low, limit, xtol=1e-14 * limit, rtol=_OF_ROOT)) if derivative(low) > 0.0 else 0.0
-
-
-class WeightedTargets(Protocol):
-    """What a loss is summed over; a `LinearFit` is one."""
-
-    @property
-    def design(self) -> Design: ...
-    @property
-    def targets(self) -> Array: ...
-    @property
-    def weights(self) -> Array: ...
 
 
 def _chord(gains: tuple[Interval, ...], c: float) -> Interval:
@@ -232,20 +212,20 @@ class Loss(ABC):
 
     def intercepts(self, t: Array, y: Array, w: Array, design: Design) -> Array:
         """Return the b_k that minimise f of the predictions t + b, m numbers. Raises InputError: a loss that has none here."""
-        raise InputError(f"loss '{self.name}' has no free intercept here")
+        return kinked_intercepts(y - t, w, self.rises(y), design)
 
     def rises(self, y: Array) -> Array:
         """Return h of every target, of a loss that is max(h (y - t), (h - 1) (y - t)): all that intercepts of kinks need.
 
         Raises InputError: the loss is no such one.
         """
-        raise InputError(f"loss '{self.name}' is smooth, or has other kinks")
+        raise InputError(f"loss '{self.name}' has no free intercept here")
 
     def error(self, t: Array, y: Array) -> float:
         """Return the share of examples that are predicted wrongly (a prediction of 0 is)."""
         return float(np.mean(t * y <= 0.0))
 
-    def model(self, fit: WeightedTargets, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
+    def model(self, fit: LinearFit, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
         """Return f in CVXPY, see `LinearFit.model`. Raises InputError: there is no model of this loss."""
         raise InputError(f"loss '{self.name}' has no model here")
 
@@ -260,6 +240,10 @@ class _OfResiduals(Loss):
 
     def targets(self, data: TaskData) -> tuple[Array, tuple[str, ...]]:
         return data.targets, data.notes
+
+    def normalised(self, dual: Array, y: Array, w: Array) -> Array:
+        """Among the smallest doubles what it divides by has few digits, so that the multiple could leave the box."""
+        return self.admissible(super().normalised(dual, y, w), y, w)
 
     def conjugate_gain(self, dual: Array, y: Array, w: Array) -> float:
         return float(np.vdot(dual, y)) - 0.5 * float((dual * dual / w).sum())
@@ -321,7 +305,7 @@ class Squared(_OfResiduals):
     def enclose_total(self, t: Interval, y: Array, w: Array) -> Interval:
         return ((y - t).square() * w).sum() * 0.5
 
-    def model(self, fit: WeightedTargets, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
+    def model(self, fit: LinearFit, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
         """The residuals are variables.
 
         A tall dense X of all tasks enters through its QR factors, ||Y - X W||^2 = ||Q^T Y - R W||^2 + const, where the weights of a task
@@ -365,10 +349,6 @@ class Huber(_OfResiduals):
     def admissible(self, dual: Array, y: Array, w: Array) -> Array:
         return np.clip(dual, -self.delta * w, self.delta * w)
 
-    def normalised(self, dual: Array, y: Array, w: Array) -> Array:
-        """Among the smallest doubles what it divides by has few digits, so that the multiple could leave the box."""
-        return self.admissible(super().normalised(dual, y, w), y, w)
-
     def _extent(self, dual: Array, y: Array, w: Array) -> float:
         return float((np.abs(dual) / (self.delta * w)).max(initial=0.0))
 
@@ -391,7 +371,7 @@ class Huber(_OfResiduals):
         inner = np.minimum(size, self.delta)
         return Interval.exact(inner).square() * 0.5 + (Interval.exact(size) - inner) * self.delta
 
-    def model(self, fit: WeightedTargets, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
+    def model(self, fit: LinearFit, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
         """The residuals are variables."""
         import cvxpy as cp
 
@@ -430,9 +410,6 @@ class Quantile(_OfResiduals):
     def rises(self, y: Array) -> Array:
         return np.full(y.shape, self.tau)
 
-    def intercepts(self, t: Array, y: Array, w: Array, design: Design) -> Array:
-        return kinked_intercepts(y - t, w, self.rises(y), design)
-
     def smoothed(self, t: Array, y: Array, w: Array, smoothing: float) -> tuple[float, Array]:
         """max over the r of the box of <r, y - t> - smoothing/2 sum r^2 / w, and -r: at most smoothing/2 sum w below."""
         if smoothing == 0.0:
@@ -444,10 +421,6 @@ class Quantile(_OfResiduals):
 
     def admissible(self, dual: Array, y: Array, w: Array) -> Array:
         return np.clip(dual, (self.tau - 1.0) * w, self.tau * w)
-
-    def normalised(self, dual: Array, y: Array, w: Array) -> Array:
-        """Among the smallest doubles what it divides by has few digits, so that the multiple could leave the box."""
-        return self.admissible(super().normalised(dual, y, w), y, w)
 
     def _extent(self, dual: Array, y: Array, w: Array) -> float:
         return float(np.maximum(dual / (self.tau * w), dual / ((self.tau - 1.0) * w)).max(initial=0.0))
@@ -465,7 +438,7 @@ class Quantile(_OfResiduals):
         rest = y - t
         return ((rest.positive_part() * self.tau + (-rest).positive_part() * (1.0 - Interval.exact(self.tau))) * w).sum()
 
-    def model(self, fit: WeightedTargets, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
+    def model(self, fit: LinearFit, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
         """The residuals are differences of variables p, q >= 0."""
         import cvxpy as cp
 
@@ -601,7 +574,7 @@ class MarginLoss(Loss):
         shares = (Interval.exact(y * dual) / w * c).at_least(self.lower).at_most(self.upper)
         return (self.enclose_gain(shares) * w).sum()
 
-    def model(self, fit: WeightedTargets, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
+    def model(self, fit: LinearFit, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
         """The margins are variables: stationarity in one of them gives the multiplier weight u."""
         import cvxpy as cp
 
@@ -814,9 +787,6 @@ class Hinge(MarginLoss):
         a = w * share
         return float(np.vdot(a, slack)) - 0.5 * smoothing * float(np.vdot(a, share)), -y * a
 
-    def intercepts(self, t: Array, y: Array, w: Array, design: Design) -> Array:
-        return kinked_intercepts(y - t, w, self.rises(y), design)
-
     def rises(self, y: Array) -> Array:
         return np.asarray(y > 0.0, dtype=np.float64)
 
@@ -843,7 +813,7 @@ class Hinge(MarginLoss):
     def enclose_bound(self, dual: Array, y: Array, w: Array, support: Interval, limit: float) -> Interval:
         return self.enclose_bound_of(self.enclose_gains(dual, y, w), support, limit)
 
-    def model(self, fit: WeightedTargets, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
+    def model(self, fit: LinearFit, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
         """The slacks xi are variables: w.xi subject to xi >= 1 - y x.w, xi >= 0.
 
         They are, because CVXPY 1.9 can take ``pos(1 - multiply(y, X @ w))`` to a wrong answer.
@@ -887,17 +857,18 @@ class Multiclass(Loss):
         rises = t - own
         rises = Interval(*(np.where(labels, -np.inf, end) for end in (rises.lower, rises.upper)))
         highest = np.maximum(rises.upper.max(axis=1, keepdims=True), 0.0)
-        powers = _kept_as_column((Interval(*(end - highest for end in (rises.lower, rises.upper)))).exp().sum(axis=1))
+        powers = Interval(*(end - highest for end in (rises.lower, rises.upper))).exp().sum(axis=1).reshape(-1, 1)
         large, small = (powers + Interval.exact(-highest).exp()).log() + highest, powers.log1p()
         ends = (np.where(highest > 0.0, *pair) for pair in ((large.lower, small.lower), (large.upper, small.upper)))
         return (Interval(*ends).positive_part() * w).sum()
 
     def derivatives(self, t: Array, y: Array) -> Array:
-        return soft_max(t) - y
+        return self.probabilities(t) - y
 
     def probabilities(self, t: Array) -> Array:
         """Return the probabilities of the classes, n x m."""
-        return soft_max(t)
+        powers = np.exp(t - t.max(axis=1, keepdims=True))
+        return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
     def admissible(self, dual: Array, y: Array, w: Array) -> Array:
         p = np.clip(y - np.clip(dual, -w, w) / w, 0.0, 1.0)
@@ -928,13 +899,13 @@ class Multiclass(Loss):
     def _enclose_probabilities(self, dual: Array, y: Array, w: Array) -> Interval:
         """Return y - dual / w, of which rounding has put no row far outside the simplex, scaled onto it."""
         p = (y - Interval.exact(dual) / w).positive_part()
-        return p / _kept_as_column(p.sum(axis=1))
+        return p / p.sum(axis=1).reshape(-1, 1)
 
     def error(self, t: Array, y: Array) -> float:
         """Return the share of rows whose largest prediction is of another class."""
         return float(np.mean(t.argmax(axis=1) != y.argmax(axis=1)))
 
-    def model(self, fit: WeightedTargets, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
+    def model(self, fit: LinearFit, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
         """The predictions are variables."""
         import cvxpy as cp
 
@@ -946,11 +917,7 @@ class Multiclass(Loss):
         return value, t == design.stacked() @ coefficients, design.unstack
 
 
-def _kept_as_column(x: Interval) -> Interval:
-    return Interval(x.lower[:, None], x.upper[:, None])
-
-
-def _least_squares(fit: WeightedTargets) -> tuple[sp.csr_array, Array, Array, Callable[[Array], Array]]:
+def _least_squares(fit: LinearFit) -> tuple[sp.csr_array, Array, Array, Callable[[Array], Array]]:
     """Return X, y, outside with f = 1/2 ||r||^2 + 1/2 ||outside||^2, r = y - X vec(W), and what makes a dual point of its multiplier.
 
     Rows are scaled by the roots of their weights. Stationarity in r gives minus the multiplier.

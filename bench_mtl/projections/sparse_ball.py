@@ -36,7 +36,7 @@ class SparseBall:
         true_or_false("nonneg", nonneg)
         self.nonneg = nonneg
         self.storage = one_of("storage", storage, STORAGES)
-        self._parts = SparseParts.empty(1, tree=storage == "tree")
+        self._parts = SparseParts(1, tree=storage == "tree")
         self._ball = tuple(self._parts.ball(0))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -123,7 +123,7 @@ class SparseBall:
 class SparseParts:
     """The arrays of some sparse vectors, a line each, for `kernels/sparse_ball.py`."""
 
-    def __init__(self, balls: int, places: int, tree: bool) -> None:
+    def __init__(self, balls: int, *, tree: bool, places: int = _SMALLEST) -> None:
         from bench_mtl.projections.kernels import tree as treap
 
         kernel = _kernel()
@@ -135,13 +135,7 @@ class SparseParts:
         self.nodes = np.zeros((balls, places + 1 if tree else 1), dtype=treap.NODE)
         self.state = np.zeros((balls, kernel.STATE), dtype=np.int64)
         self.reals = np.zeros((balls, kernel.REALS))
-
-    @classmethod
-    def empty(cls, balls: int, *, tree: bool, places: int = _SMALLEST) -> SparseParts:
-        """That many zero vectors."""
-        parts = cls(balls, places, tree)
-        parts.clear()
-        return parts
+        self.clear()
 
     @property
     def arrays(self) -> Any:
@@ -165,7 +159,7 @@ class SparseParts:
         places = 2 * old
         while 2 * places < 3 * most:
             places *= 2
-        larger = SparseParts(balls, places, self.tree)
+        larger = SparseParts(balls, tree=self.tree, places=places)
         larger.features[:, :old], larger.stored[:, :old] = self.features, self.stored
         larger.state[:], larger.reals[:] = self.state, self.reals
         larger.nodes[:, : self.nodes.shape[1]] = self.nodes

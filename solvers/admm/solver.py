@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from bench_mtl.core.types import Array, Iterate
+from bench_mtl.core.types import Iterate
 from bench_mtl.model.forms import SPARSE_PLUS_LOW_RANK, GroupForm, LinearForm
 from bench_mtl.model.protocols import Problem
 from bench_mtl.model.solver_state import SteppingSolver
@@ -88,12 +88,6 @@ class ADMM(SteppingSolver):
 
     def aimed_at(self, relative_gap: float) -> ADMM:
         return replace(self, aim=relative_gap)
-
-    def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
-        if problem.has_form(GroupForm):
-            return super().steps(problem, start)
-        first = problem.repair(problem.start_point() if start is None else start)
-        return split_steps(problem.form(LinearForm), first, Rule.of(self), self.aim, resumed=start is not None)
 
     def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
         if problem.has_form(GroupForm):

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import lapack
+from scipy.linalg import cho_factor, lapack
 
 from bench_mtl.core.designs import Design
 from bench_mtl.core.types import NEGLIGIBLE_SHARE, Array, Iterate
@@ -245,10 +245,7 @@ class _Unlike(_Run):
             shifted = np.array(gram, order="F")
             # Below the rounding of the factor a shift does not keep nearly dependent columns apart.
             shifted[np.diag_indices(len(shifted))] += np.maximum((rho_p * self.share)[:, 0], _SMALLEST_SHIFT * len(shifted))
-            factor, info = lapack.dpotrf(shifted, lower=0, clean=0, overwrite_a=1)
-            if info:
-                raise np.linalg.LinAlgError(f"LAPACK returned {info}")
-            self.cholesky.append(factor)
+            self.cholesky.append(cho_factor(shifted, overwrite_a=True, check_finite=False)[0])
 
     def _solved(self, right: Array) -> Array:
         if len(self.cholesky) == 1:

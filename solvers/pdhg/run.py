@@ -60,9 +60,6 @@ class State:
     """1 for the rows of which the next steps need the gradient, otherwise 0."""
     thresholds: Array
     """Of the last projection on balls, where the searches of the next begin."""
-    sums: Array
-    """Of all T(z) since the last restart, for their average; empty where nobody asks for it."""
-    dual_sums: Array
     steps: int = 0
     work: float = 0.0
     length: int = 0
@@ -96,7 +93,7 @@ class Run:
     a wrong assumption.
     """
 
-    def __init__(self, form: Hinges, threads: int | None = 1, averages: bool = False, state: State | None = None) -> None:
+    def __init__(self, form: Hinges, threads: int | None = 1, state: State | None = None) -> None:
         import bench_mtl.solvers.pdhg.kernels as kernels
 
         self.kernels, self.form = kernels, form
@@ -108,7 +105,7 @@ class Run:
             n = len(self.labels)
             state = State(
                 np.zeros((5, d, m)), np.zeros((9, n)), norms=np.ones(m), excess=np.full(d, np.inf), active=np.ones(d),
-                thresholds=np.zeros(m), sums=np.zeros((d * averages, m)), dual_sums=np.zeros(n * averages),
+                thresholds=np.zeros(m),
             )  # fmt: skip
             state.is_single = not (self.design.is_shared or self.design.is_sparse) and self.design.n_examples * d >= _SINGLE_ENTRIES
         self.state = state
@@ -163,32 +160,6 @@ class Run:
                 self.restart()
                 break
 
-    def average(self) -> None:
-        """Take some plain steps; then choose their average or the last point, by the gap, and perhaps restart there."""
-        state = self.state
-        for left in reversed(range(self._count())):
-            state.until_full *= left > 0  # the gap below needs the gradient in whole
-            if math.isnan(self._step(1.0, 0.0, 0.0)):
-                self._shorten()
-                return
-            state.sums += self.primal.stepped
-            state.dual_sums += self.dual.stepped
-        W, b = state.sums / state.length, np.clip(state.dual_sums / state.length, self.dual.lower, self.dual.upper)
-        predicted, G = np.empty_like(b), np.empty_like(W)
-        self._multiply(W, predicted, b, G)
-        before, last, gap = (
-            state.residual,
-            self._gap(self.primal.point, self.dual.predicted, self.dual.point, self.primal.gradient),
-            self._gap(W, predicted, b, G),
-        )
-        if gap[0] < last[0]:
-            self.primal.stepped[:], self.dual.stepped[:] = W, b
-        state.residual = min(gap[0], last[0])
-        if should_restart(state.residual, before, state.first_residual, state.length, state.steps):
-            self._adapt_weight()
-            self.restart()
-            state.first_residual = state.residual
-
     def _count(self) -> int:
         return max(_FEWEST_STEPS, int(_SHARE_OF_STEPS * self.state.steps))
 
@@ -210,7 +181,6 @@ class Run:
                 self._switch_to_double()
                 self._multiply(*products)
         self.dual.predicted_anchor[:] = self.dual.predicted
-        state.sums[:], state.dual_sums[:] = 0.0, 0.0
         state.length = state.until_full = 0  # theta may be in other units from here on
         self._set_step_sizes()
 

@@ -17,7 +17,7 @@ from bench_mtl.model.forms import Hinges, hinges_under
 from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Hinge
 from bench_mtl.model.norms import L1Inf
-from bench_mtl.model.protocols import Problem, Solver
+from bench_mtl.model.protocols import Problem
 from bench_mtl.model.regularisers import Constraint
 from bench_mtl.model.solver_state import Stepper, SteppingSolver
 from bench_mtl.model.task_balls import L1TaskBalls, TaskBalls
@@ -34,11 +34,11 @@ class PDHG(SteppingSolver):
     for min_{||W||_{1,inf} <= C} max_{0 <= a <= s} sum a - <G, W>, with tau sigma_k sigma_max(X_k)^2 = 1; or the proximal operator of
     lambda ||.||_{1,inf} instead of the projection, or the projections of every w_k onto an l1 or l2 ball.
 
+    Steps are reflected Halpern steps z <- (k + 1)/(k + 2) (2 T(z) - z) + 1/(k + 2) z0 of z = (W, a), which restart from T(z) when the
+    fixed-point residual ||z - T(z)|| has fallen far enough, falls no longer, or after a share of all steps.
+
     Parameters
     ----------
-    variant : "halpern" takes reflected Halpern steps z <- (k + 1)/(k + 2) (2 T(z) - z) + 1/(k + 2) z0, and restarts from T(z) when the
-        fixed-point residual ||z - T(z)|| has fallen far enough, falls no longer, or after a share of all steps; "average" takes plain steps
-        and restarts from their average or the last point, whichever has the smaller gap, by the same rule for that gap
     step_rule : "preconditioned" has one dual step size for every task; "norm" has one for all tasks, by the largest norm
     primal_weight : first omega in tau = 1 / (omega L), sigma = omega / L; None for a guess from the data. It is adapted at
         every restart, so that primal and dual points move equally far
@@ -55,7 +55,6 @@ class PDHG(SteppingSolver):
     algorithm 2, and Lu, Peng, Yang, arXiv:2507.14051 (restarted reflected Halpern).
     """
 
-    variant: str = "halpern"
     step_rule: str = "preconditioned"
     primal_weight: float | None = None
     threads: int | None = None
@@ -65,18 +64,9 @@ class PDHG(SteppingSolver):
     shows_start: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        one_of("variant", self.variant, ("halpern", "average"))
         one_of("step_rule", self.step_rule, ("preconditioned", "norm"))
         unless_none(whole_number, "threads", self.threads, minimum=1)
         unless_none(real_number, "primal_weight", self.primal_weight, strict=True)
-
-    @property
-    def label(self) -> str:
-        return self.name if self.variant == "halpern" else f"{self.name}_{self.variant}"
-
-    @classmethod
-    def variants(cls) -> list[Solver]:
-        return [cls(), cls(variant="average")]
 
     def warm_up(self) -> None:
         """Compile every kernel, by a few steps on the smallest designs."""
@@ -101,8 +91,8 @@ class PDHG(SteppingSolver):
 
 class PDHGStepper(Stepper):
     def __init__(self, solver: PDHG, form: Hinges) -> None:
-        self._solver, self._averages = solver, solver.variant == "average"
-        self._open: Callable[..., Run] = partial(Run, form, solver.threads, self._averages)
+        self._solver = solver
+        self._open: Callable[..., Run] = partial(Run, form, solver.threads)
         self._run = self._open()
 
     def start(self, at: Iterate) -> State:
@@ -113,10 +103,7 @@ class PDHGStepper(Stepper):
     def step(self, now: State) -> State:
         if now.planes is not self._run.planes:  # of an earlier run
             self._run = self._open(state=now)
-        if self._averages:
-            self._run.average()
-        else:
-            self._run.halpern()
+        self._run.halpern()
         return now
 
     def iterate(self, now: State) -> Iterate:

@@ -36,7 +36,7 @@ VARIANTS: dict[str, list[tuple[dict[str, object], float]]] = {
     "working_set": [({}, 1e-8), ({"first": 1}, 1e-8)],
     "admm": [({}, 1e-7), ({"relaxation": 1.0, "penalty": 5.0}, 1e-6)],
     "consensus_admm": [({}, 1e-6), ({"blocks": 5, "workers": 2}, 1e-4)],
-    "pdhg": [({}, 1e-8), ({"variant": "average"}, 1e-6), ({"step_rule": "norm"}, 1e-6)],
+    "pdhg": [({}, 1e-8), ({"step_rule": "norm"}, 1e-6)],
     "frank_wolfe_smooth": [({}, 1e-7), ({"variant": "away"}, 1e-7), ({"variant": "plain"}, 1e-2), ({"step_rule": "backtracking"}, 1e-7)],
     "projected_gradient": [
         ({}, 1e-4),
