@@ -26,26 +26,31 @@ from distributed.protocol.pickle import dumps
 def run_here(file):
     open(file, "w").close()
 
-async def ask(address, connection, file):
+async def ask(address, connection, file, found):
     async with distributed.rpc(address, connection_args=connection) as server:
         await server.identity()
-        print("ANSWERED", address)
+        found.append(f"ANSWERED {address}")
         await server.run(function=dumps(run_here), args=dumps((file,)), kwargs=dumps({}))
 
-async def main():
-    for port in ports:
-        seconds = 20.0 if port == ports[-1] else 2.0  # the last one answers, however busy the machine is
-        for scheme, connection in ways.items():
-            try:
-                await asyncio.wait_for(ask(f"{scheme}://127.0.0.1:{port}", connection, f"{folder}/{port}"), seconds)
-            except Exception as error:
-                print("refused", scheme, type(error).__name__)
+async def found_at(port):
+    found = []
+    seconds = 20.0 if port == ports[-1] else 2.0  # the last one answers, however busy the machine is
+    for scheme, connection in ways.items():
         try:
-            urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=2.0)
+            await asyncio.wait_for(ask(f"{scheme}://127.0.0.1:{port}", connection, f"{folder}/{port}", found), seconds)
         except Exception as error:
-            print("refused", "http", type(error).__name__)
-        else:
-            print("ANSWERED http")
+            found.append(f"refused {scheme} {type(error).__name__}")
+    try:
+        await asyncio.to_thread(urllib.request.urlopen, f"http://127.0.0.1:{port}/health", timeout=2.0)
+    except Exception as error:
+        found.append(f"refused http {type(error).__name__}")
+    else:
+        found.append("ANSWERED http")
+    return found
+
+async def main():
+    for found in await asyncio.gather(*map(found_at, ports)):
+        print("\\n".join(found))
 
 folder, *ports = sys.argv[1:]
 securities = {"tcp": distributed.Security(), "tls": distributed.Security.temporary()}
