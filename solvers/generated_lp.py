@@ -239,7 +239,7 @@ class _Run:
             chosen = np.flatnonzero(within)
             y = design.task_outputs(form.labels, k)[chosen]
             labels.append(y[:, None])
-            signed.append(sp.diags_array(y) @ sp.csr_array(few.block(k)[chosen]))
+            signed.append(sp.diags_array(y) @ sp.csr_array(few.block(k))[chosen])
         H, entries = sp.block_diag(signed, format="csr"), sp.eye_array(m * J)
         n = H.shape[0]
         blocks = [
