@@ -17,7 +17,7 @@ from bench_mtl.core.rounding import compensated
 from bench_mtl.core.sharded_design import ShardedDesign
 from bench_mtl.core.shards import Shards
 from bench_mtl.problems import L1InfGLM, L1InfHinge
-from bench_mtl.solvers.adaptive_sample_size import _smoothing_of
+from bench_mtl.solvers.adaptive_sample_size import AdaptiveSampleSize, _smoothing_of
 from bench_mtl.validation.tiny_instances import in_memory, in_shards, sharded_instances
 
 REGISTRY = load_registry()
@@ -192,6 +192,13 @@ def test_what_a_class_overrides_counts_in_shards_too(family: Any) -> None:
     point = plain.repair(np.random.default_rng(1).standard_normal(plain.point_shape))
     assert sharded.objective(point) == pytest.approx(plain.objective(point))
     assert sharded.certify(Iterate(point)).primal == pytest.approx(plain.certify(Iterate(point)).primal)
+
+
+@pytest.mark.parametrize("first", [0.5, 1.0])
+def test_no_sample_is_named_before_it_is_taken(first: float) -> None:
+    solver, problem = AdaptiveSampleSize(first=first), REGISTRY.problem("l1inf_glm").from_data(pair(False, False)[1], penalty="0.1 max")
+    stepper = solver.stepper(problem)
+    assert stepper.iterate(stepper.start(Iterate(problem.zero()))).note == "adaptive_sample_size: start"
 
 
 def test_steps_do_not_depend_on_what_was_computed_before() -> None:

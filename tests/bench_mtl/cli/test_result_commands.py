@@ -168,6 +168,7 @@ import cvxpy
 x = cvxpy.Variable(2, name="x")
 problem = cvxpy.Problem(cvxpy.Minimize(cvxpy.sum(x)), [x >= 1])
 flat = cvxpy.Problem(cvxpy.Minimize(x[0]), [x[0] + x[1] == 1, x[0] + x[1] <= 1, x >= 0])
+twins = cvxpy.Problem(cvxpy.Minimize(x[0]), [x >= cvxpy.Variable(2, name="x"), x >= 0])
 """
 
 
@@ -180,6 +181,7 @@ def test_a_model_of_a_file_is_enclosed_as_far_as_can_be(command: Command) -> Non
     assert enclosure["why"][-1] == "taken on trust: |x| <= 10"
     missing = command("certify", "model.py:flat", "--solver", "CLARABEL")
     assert (missing.code, "no interior" in missing.out[-1]) == (1, True)
+    assert "two variables of the model have one name" in refused(command("certify", "model.py:twins"))
 
 
 def test_the_gap_of_a_file_of_coefficients_is_proven_by_any_solver(command: Command, plugins: Path) -> None:

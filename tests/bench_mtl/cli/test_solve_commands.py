@@ -91,7 +91,7 @@ def test_a_path_is_a_table_and_a_csv(command: Command) -> None:
         assert float(row["dual_bound"]) <= float(row["objective"])
         assert float(row["relative_gap"]) <= 1e-2
         assert 1 <= int(row["rows"]) <= 8
-    points = document(command("path", *HINGE, "--over", "radius=2,1", "--json"))["points"]
+    points = document(command("path", *HINGE, "--over", "radius = 2,1", "--json"))["points"]
     assert [(point["value"], point["status"]) for point in points] == [(1.0, "verified"), (2.0, "verified")]
 
 

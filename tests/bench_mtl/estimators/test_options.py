@@ -52,8 +52,10 @@ def test_a_huber_fit_is_what_its_formula_says(model: Any, norm: Any) -> None:
 
 
 def test_losses_are_those_of_the_kind_of_targets() -> None:
-    for model, loss in ((public.L1InfRegressor(), "logistic"), (public.L1InfClassifier(), "huber"), (public.DirtyRegressor(), "quantile")):
-        with pytest.raises(InputError, match=f"loss must be one of .*, not '{loss}'"):
+    wrong = {"logistic": public.L1InfRegressor(), "huber": public.L1InfClassifier(), "quantile": public.DirtyRegressor()}
+    for loss, model in [*wrong.items(), ("huber", public.L1BallClassifierCV())]:
+        known = "hinge" if isinstance(model, public.L1BallClassifierCV) else ""
+        with pytest.raises(InputError, match=f"loss must be one of .*{known}.*, not '{loss}'"):
             model.set_params(loss=loss).fit(X, LABELS)
     with pytest.raises(InputError, match="delta"):
         public.L1InfRegressor(loss="huber:-1").fit(X, Y)

@@ -68,7 +68,7 @@ def test_every_line_that_is_another_or_left_out_or_added_is_named(published: Pat
 
 def test_a_report_in_several_forms_links_to_them(reports: Path, leave_figures_out: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     leave_figures_out(monkeypatch)
-    write_report(reports / "one", formats=("md", "svg", "csv"))
+    write_report(str(reports / "one"), formats=("md", "svg", "csv"))
     assert linked_forms((reports / "one" / "report.md").read_text()) == ["svg", "csv"]
     assert check_report(reports / "one", suite_report)[0] == []
     write_report(reports / "one", view=View(select=("problem=lost",)), formats=("md",))
