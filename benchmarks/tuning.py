@@ -1,8 +1,8 @@
 """Which setting of each solver wins: `bench-mtl run benchmarks/tuning.toml`, then `python -m benchmarks.tuning results/tuning`.
 
-Solvers have up to eight settings there. By problem, the setting with the least geometric mean of seconds to the target wins; an instance
-where it does not prove the target counts with the limit. The headline suites run the winner beside the defaults where it takes at most 0.9
-times as long.
+Every solver has eight settings there. By problem, the setting with the least geometric mean of seconds to the target wins; an instance
+where it does not prove the target counts with the limit. The headline suites run the winner beside the defaults where it takes at most
+0.9 times as long.
 """
 
 from __future__ import annotations

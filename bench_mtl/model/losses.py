@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, final
+from typing import Any, ClassVar, Protocol, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,9 +19,6 @@ from bench_mtl.core.rounding import TINIEST, UNIT, Interval, down, enclose_dot, 
 from bench_mtl.core.types import Array
 from bench_mtl.model.intercepts import kinked_intercepts, root_of_falling
 from bench_mtl.model.task_data import TaskData, binary_labels, class_indicators
-
-if TYPE_CHECKING:
-    from bench_mtl.model.linear_loss import LinearFit
 
 #: Multiples of a dual point that are tried at most, where nothing else limits them: it is normalised to a largest entry of 1.
 _LARGEST_MULTIPLE = 1e6
@@ -68,6 +65,17 @@ def best_on_segment(derivative: Callable[[float], float], limit: float) -> float
     if derivative(limit) >= 0.0:
         return limit
     return float(brentq(derivative, low, limit, xtol=1e-14 * limit, rtol=_OF_ROOT)) if derivative(low) > 0.0 else 0.0
+
+
+class WeightedTargets(Protocol):
+    """What a loss is summed over; a `LinearFit` is one."""
+
+    @property
+    def design(self) -> Design: ...
+    @property
+    def targets(self) -> Array: ...
+    @property
+    def weights(self) -> Array: ...
 
 
 def _chord(gains: tuple[Interval, ...], c: float) -> Interval:
@@ -225,7 +233,7 @@ class Loss(ABC):
         """Return the share of examples that are predicted wrongly (a prediction of 0 is)."""
         return float(np.mean(t * y <= 0.0))
 
-    def model(self, fit: LinearFit, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
+    def model(self, fit: WeightedTargets, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
         """Return f in CVXPY, see `LinearFit.model`. Raises InputError: there is no model of this loss."""
         raise InputError(f"loss '{self.name}' has no model here")
 
@@ -305,7 +313,7 @@ class Squared(_OfResiduals):
     def enclose_total(self, t: Interval, y: Array, w: Array) -> Interval:
         return ((y - t).square() * w).sum() * 0.5
 
-    def model(self, fit: LinearFit, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
+    def model(self, fit: WeightedTargets, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
         """The residuals are variables.
 
         A tall dense X of all tasks enters through its QR factors, ||Y - X W||^2 = ||Q^T Y - R W||^2 + const, where the weights of a task
@@ -371,7 +379,7 @@ class Huber(_OfResiduals):
         inner = np.minimum(size, self.delta)
         return Interval.exact(inner).square() * 0.5 + (Interval.exact(size) - inner) * self.delta
 
-    def model(self, fit: LinearFit, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
+    def model(self, fit: WeightedTargets, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
         """The residuals are variables."""
         import cvxpy as cp
 
@@ -438,7 +446,7 @@ class Quantile(_OfResiduals):
         rest = y - t
         return ((rest.positive_part() * self.tau + (-rest).positive_part() * (1.0 - Interval.exact(self.tau))) * w).sum()
 
-    def model(self, fit: LinearFit, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
+    def model(self, fit: WeightedTargets, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
         """The residuals are differences of variables p, q >= 0."""
         import cvxpy as cp
 
@@ -574,7 +582,7 @@ class MarginLoss(Loss):
         shares = (Interval.exact(y * dual) / w * c).at_least(self.lower).at_most(self.upper)
         return (self.enclose_gain(shares) * w).sum()
 
-    def model(self, fit: LinearFit, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
+    def model(self, fit: WeightedTargets, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
         """The margins are variables: stationarity in one of them gives the multiplier weight u."""
         import cvxpy as cp
 
@@ -813,7 +821,7 @@ class Hinge(MarginLoss):
     def enclose_bound(self, dual: Array, y: Array, w: Array, support: Interval, limit: float) -> Interval:
         return self.enclose_bound_of(self.enclose_gains(dual, y, w), support, limit)
 
-    def model(self, fit: LinearFit, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
+    def model(self, fit: WeightedTargets, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
         """The slacks xi are variables: w.xi subject to xi >= 1 - y x.w, xi >= 0.
 
         They are, because CVXPY 1.9 can take ``pos(1 - multiply(y, X @ w))`` to a wrong answer.
@@ -905,7 +913,7 @@ class Multiclass(Loss):
         """Return the share of rows whose largest prediction is of another class."""
         return float(np.mean(t.argmax(axis=1) != y.argmax(axis=1)))
 
-    def model(self, fit: LinearFit, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
+    def model(self, fit: WeightedTargets, coefficients: Any) -> tuple[Any, Any, Callable[[Array], Array]]:
         """The predictions are variables."""
         import cvxpy as cp
 
@@ -917,7 +925,7 @@ class Multiclass(Loss):
         return value, t == design.stacked() @ coefficients, design.unstack
 
 
-def _least_squares(fit: LinearFit) -> tuple[sp.csr_array, Array, Array, Callable[[Array], Array]]:
+def _least_squares(fit: WeightedTargets) -> tuple[sp.csr_array, Array, Array, Callable[[Array], Array]]:
     """Return X, y, outside with f = 1/2 ||r||^2 + 1/2 ||outside||^2, r = y - X vec(W), and what makes a dual point of its multiplier.
 
     Rows are scaled by the roots of their weights. Stationarity in r gives minus the multiplier.

@@ -20,13 +20,18 @@ def test_ratios_are_over_the_fastest_of_the_others() -> None:
     assert [CONTESTS[0].ratio(name) for name in ("auto", "pdhg", "celer", "admm")] == [2.0, 0.5, 4.0, math.inf]
     assert [one.lead({"celer"}) for one in CONTESTS] == [4.0, 0.5]
     assert math.isnan(CONTESTS[0].lead({"spams"}))
-    assert [line[2:] for line in lines(CONTESTS[:1])] == [["pdhg", "1", "0.50"], ["auto", "2", "2.00"], ["celer", "4", "4.00"]]
+    assert [line[2:] for line in lines(CONTESTS[:1])] == [
+        ["pdhg", "1", "0.50"],
+        ["auto", "2", "2.00"],
+        ["celer", "4", "4.00"],
+        ["admm", "not reached", "inf"],
+    ]
 
 
 def test_summaries_are_of_contests_that_both_sides_finish() -> None:
     assert list(summaries(CONTESTS, (1e-4, 1e-6), {"celer"})) == [
         "auto over the best of ours: median 2.00, largest 2.00, of 1 contest",
-        "to 0.0001: fastest peer over ours: geometric mean 1.41, ours first in 1 of 2",
+        "to 0.0001: fastest peer over ours: geometric mean 1.41 of 2 that both reach, ours first in 1 of 2",
     ]
 
 

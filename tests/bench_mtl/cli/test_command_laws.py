@@ -158,7 +158,7 @@ def test_lists_have_what_is_asked_for(command: Command) -> None:
     assert rows["pdhg"]["takes"] == ["hinge loss under L1Inf", "hinge loss under TaskBalls"]
     assert {"scs", "ecos", "clarabel", "highs", "osqp", "piqp", "proxqp", "qoco", "pdlp", "moreau"} <= set(rows["conic"]["aliases"])
     text = command("list", "solvers").text
-    assert "  takes: hinge loss under L1Inf or hinge loss under TaskBalls\n  options: variant='halpern'" in text
+    assert "  takes: hinge loss under L1Inf or hinge loss under TaskBalls\n  options: step_rule='preconditioned'" in text
     assert "  forms: Hinges\n  parameters: radius=None, penalty=None, reduction='mean'" in command("list", "problems").text
     assert "quick" in command("list", "suites").text
 
