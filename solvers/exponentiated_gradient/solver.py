@@ -142,10 +142,10 @@ class _LineSearchStepper(Stepper):
             work += 1.0
             # f(p') - f(p) - <nabla, p' - p>: the curvature along the step. A few ulp keep rounding from halving eta for ever.
             bent = value - now.value - float((prices * (new - now.p)).sum()) - 1e-14 * abs(now.value)
-            if not (bent > divergence / eta and eta * size > 1e-12):  # nor is anything more than what overflows
+            if not (bent * eta > divergence and eta * size > 1e-12):  # nor is anything more than what overflows
                 break
             eta *= 0.5
-        if bent <= 0.5 * divergence / eta:
+        if bent * eta <= 0.5 * divergence:
             eta *= 2.0
         return _Searched(new_logs, new, point, value, self._weights.prices(gradient), eta, now.step + 1, work)
 
