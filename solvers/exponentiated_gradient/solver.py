@@ -130,8 +130,10 @@ class _LineSearchStepper(Stepper):
         size = size_of(prices)
         return _Searched(logs, p, point, value, prices, 1.0 / size if size > 0.0 else 1.0)
 
-    def step(self, now: _Searched) -> _Searched:
+    def step(self, now: _Searched) -> _Searched | None:
         logs, prices, size, eta, work = now.logs, now.prices, size_of(now.prices), now.eta, now.work
+        if not np.isfinite(size):  # a gradient that overflows has no direction
+            return None
         while True:
             eta = min(eta, LONGEST_STEP / size) if size > 0.0 else 1.0
             new_logs = normalised(logs - eta * prices)
@@ -142,10 +144,10 @@ class _LineSearchStepper(Stepper):
             work += 1.0
             # f(p') - f(p) - <nabla, p' - p>: the curvature along the step. A few ulp keep rounding from halving eta for ever.
             bent = value - now.value - float((prices * (new - now.p)).sum()) - 1e-14 * abs(now.value)
-            if not (bent * eta > divergence and eta * size > 1e-12):  # nor is anything more than what overflows
+            if not (bent > divergence / eta and eta * size > 1e-12):  # nor is anything more than what overflows
                 break
             eta *= 0.5
-        if bent * eta <= 0.5 * divergence:
+        if bent <= 0.5 * divergence / eta:
             eta *= 2.0
         return _Searched(new_logs, new, point, value, self._weights.prices(gradient), eta, now.step + 1, work)
 
