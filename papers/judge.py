@@ -269,8 +269,8 @@ def _names(text: str, but: str, experiment: Experiment) -> list[str]:
 def _places(claim: Claim, frame: pd.DataFrame) -> list[dict[Any, str]]:
     """Return the places that a claim is about: what it names, or of a column with "*" what there is."""
     several = claim.several
-    open_ = [column for column, values in several.items() if values == ["*"]]
-    named = [[{column: value} for value in values] for column, values in several.items() if column not in open_]
-    there: list[dict[Any, str]] = frame[open_].drop_duplicates().to_dict("records") if open_ else [{}]
-    every = [dict(itertools.chain.from_iterable(part.items() for part in parts)) for parts in itertools.product(*named, there)]
+    named = {column: values for column, values in several.items() if values != ["*"]}
+    others = [column for column in several if column not in named]
+    there: list[dict[Any, str]] = frame[others].drop_duplicates().to_dict("records") if others else [{}]
+    every = [dict(zip(named, place, strict=True)) | at for place in itertools.product(*named.values()) for at in there]
     return [{column: place[column] for column in several} for place in every]
