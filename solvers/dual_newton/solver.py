@@ -206,7 +206,7 @@ class NewtonStepper(Stepper):
         best = min(now.best, gap)
         is_good = solved.is_good and solved.decrement**2 <= _SHARE_OF_GAP * max(min(best, 1.0), self._aim) * abs(solved.at.value)
         if not is_good and (gap > _FAR_WORSE * best or solved.decrement**2 > abs(solved.at.value)):
-            now, gap = self.shortened(now, following, math.sqrt(self._growth)), now.best
+            now, gap = self.shortened(now, following, math.sqrt(self._growth)), now.gap
         else:
             now = self.grown(following, best, _factor(self._growth, solved.steps) if is_good else 1.0)
         stalled = 0 if best < 0.9 * before.best or now.centre.step > before.largest else before.stalled + 1

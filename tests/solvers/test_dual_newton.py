@@ -1,7 +1,7 @@
 """`DualNewton`: proximal maps and their derivatives by slow twins."""
 
 import math
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from bench_mtl.model.sharded_fit import ShardedFit
 from bench_mtl.problems import L12GLM, L1BallGLM, L1InfGLM, TraceNormGLM
 from bench_mtl.solvers import AcceleratedGradient, DualNewton
 from bench_mtl.solvers.dual_newton.shards import plain_gap
+from bench_mtl.solvers.dual_newton.solver import NewtonStepper
 from bench_mtl.solvers.dual_newton.subproblem import Subproblem
 from bench_mtl.solvers.dual_newton.task_systems import TaskGram, solved_by_tasks
 from bench_mtl.solvers.dual_newton.terms import Term, terms_of
@@ -91,6 +92,18 @@ def test_a_good_start_is_worth_something() -> None:
     cold = next(iterate for iterate in DualNewton().steps(problem) if iterate.claim is not None and iterate.claim < 1e-8)
     warm = next(iterate for iterate in DualNewton().resume(problem, cold._replace(state=None, step=0)) if (iterate.claim or 1.0) < 1e-8)
     assert warm.step < cold.step / 2
+
+
+def test_a_step_that_is_taken_back_states_the_gap_of_its_own_point() -> None:
+    """Where only rounding is left, some steps make the gap larger, and the next may fail from there."""
+    problem = TraceNormGLM(raw_data(60, 7, labels=False), radius=1.0)
+    stepper = NewtonStepper(problem, growth=30.0, aim=1e-6)
+    now, points = stepper.start(Iterate(np.zeros(problem.point_shape))), []
+    while len(points) < 60 and (following := stepper.step(now)) is not None:
+        now = following
+        points.append(stepper.point(now))
+        assert now.gap == stepper.relative_gap(now)
+    assert any(np.array_equal(*pair) for pair in pairwise(points))  # which is so where a step was taken back
 
 
 def test_many_features_are_taken_in_few_rows_until_memory_ends(monkeypatch: pytest.MonkeyPatch) -> None:
