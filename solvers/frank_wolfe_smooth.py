@@ -84,7 +84,9 @@ def exact_steps(loss: Loss, t: Array, T: Array, longest: Array) -> Array:
     for round_ in range(100):
         if not searched.any():
             break
-        share = at_low / np.where(searched, at_low - at_high, -1.0) if round_ < 40 else 0.5
+        # A slope that overflows has no secant.
+        secant = np.divide(at_low, at_low - at_high, out=np.full(blocks, 0.5), where=searched & np.isfinite(at_high))
+        share = secant if round_ < 40 else np.full(blocks, 0.5)
         gamma = np.where(searched, low + share * (high - low), gamma)
         here = slopes(gamma)
         searched &= (np.abs(here) > -_FLAT * first) & (gamma > low) & (gamma < high)
@@ -111,19 +113,19 @@ class Backtracking:
         if math.isnan(self._curvature):
             small = 1e-3 * min(1.0, float(longest.min()) or 1.0)
             change = float(np.vdot(loss.derivatives(t + small * T) - loss.derivatives(t), T))
-            self._curvature, trials = max(0.0, change) / (small * float(squares.sum())) if moves.any() else 1.0, 1
+            self._curvature = max(0.0, change) / (small * float(squares.sum())) if moves.any() else 1.0
+            trials = 4  # a derivative is two values
         self._curvature = 0.9 * self._curvature or 1.0
         while np.isfinite(self._curvature):
             scaled = self._curvature * squares
             gamma = np.minimum(longest, np.divide(gains, scaled, out=np.where(moves, longest, 0.0), where=scaled > 0.0))
-            gamma = np.maximum(gamma, 0.0)
             model = value - float(gamma @ gains) + 0.5 * float(gamma**2 @ scaled)
             trials += 1
             change = loss.per_block(gamma) * T
             if loss.value(t + change) <= model or not gamma.any():
                 return gamma, trials
             # Near the optimum rounding hides the decrease; the slope at the new point bounds it and is not hidden.
-            trials += 1
+            trials += 2
             if float(np.vdot(loss.derivatives(t + change), change)) <= model - value:
                 return gamma, trials
             self._curvature *= 2.0

@@ -221,7 +221,7 @@ class SpectralStepper(BasisStepper):
         super().__init__(form)
         ridge, self._coupling = form.squared_norms.strengths
         self._curvatures = self.basis.weight * self.basis.squares[:, None]
-        self._step_size = 1.0 / float(self._curvatures.max(initial=0.0) or 1.0)
+        self._step_size = 1.0 / max(float(self._curvatures.max(initial=0.0)), 1e-300)
         self._shrink = 1.0 / (1.0 + self._step_size * ridge)
 
     def start(self, at: Iterate) -> SpectralState:

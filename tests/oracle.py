@@ -101,6 +101,11 @@ def read_rows(folder: Path) -> tuple[list[float], list[Run]]:
             beyond = 0.0 if run.status != VERIFIED else min(run.target, *known([run.relative_gap]))
             run.counts_from = beyond if run.target <= min(first) else run.target
             run.counts_below = min((target for target in first if target > run.target), default=2.0)
+    for alike in split(runs, "instance_key").values():  # what a gap was beside where a run was verified with a large relative one
+        ends = [(run.samples[-1], run.target) for run in alike if run.status == VERIFIED and run.samples]
+        units = [(last.primal - last.dual) / target for last, target in ends if last.relative_gap > target]
+        for run in alike:
+            run.unit = max(units, default=None)
     together = [run for alike in split(runs, "problem_label").values() for run in alike]
     return sorted(set(json.loads(targets.value)), reverse=True), together
 
@@ -123,16 +128,14 @@ def counting(runs: Iterable[Run], target: float) -> list[Run]:
 
 
 def proof(run: Run, target: float) -> Any:
-    """Return the cheapest sample that proves the target; near an optimum of zero that of a verified run whose gap is to that
-    of its last one at most as the target is to the run's."""
+    """Return the cheapest sample that proves the target; near an optimum of zero one whose gap is beside `unit` at most the target."""
     in_time = [sample for sample in run.samples if run.limit_seconds is None or sample.seconds <= run.limit_seconds + 0.3]
     proving = [sample for sample in in_time if sample.relative_gap <= target]
     if proving:
         return min(proving, key=lambda sample: sample.seconds)
-    if run.status != VERIFIED or run.target > target or not run.samples:
+    if run.unit is None or (run.status == VERIFIED and run.target > target):
         return None
-    last = run.samples[-1].primal - run.samples[-1].dual
-    near = [sample for sample in in_time if (sample.primal - sample.dual) * run.target <= last * target]
+    near = [sample for sample in in_time if sample.primal - sample.dual <= run.unit * target]
     return min(near, key=lambda sample: sample.seconds, default=None)
 
 

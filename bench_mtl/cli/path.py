@@ -58,7 +58,7 @@ def path(asked: Asked, solver: str, over: str, cold: bool, csv_file: Path | None
         points = regularisation_path(
             instance, values, chosen, tolerance=asked.tolerance, limits=asked.limits, warm_start=not cold, on_point=_live(key)
         )
-    say(f"total: {sum(point.record.times.solve for point in points):.3g} s")
+    say(f"total: {sum(point.record.times.setup + point.record.times.solve for point in points):.3g} s")
     if csv_file is not None:
         _write(csv_file, key, points)
         say(f"table written to {csv_file}")
@@ -116,7 +116,8 @@ def _cells(point: PathPoint) -> dict[str, Any]:
     record, best = point.record, point.record.best
     bounds = (None, None, None) if best is None else (best.primal, best.dual, best.relative_gap)
     iterations = record.samples[-1].step if record.samples else None
-    return dict(zip(_FORMS, (str(record.status), *bounds, record.times.solve, iterations), strict=True)) | _structure(point)
+    seconds = record.times.setup + record.times.solve
+    return dict(zip(_FORMS, (str(record.status), *bounds, seconds, iterations), strict=True)) | _structure(point)
 
 
 def _structure(point: PathPoint) -> dict[str, int]:

@@ -142,5 +142,5 @@ def outcome_line(case: Work, outcome: Outcome) -> str:
     """Return one case in one line."""
     record = outcome.record
     where = f", {place_text(record.places)}" if record.places else ""
-    seconds = f", {record.times.solve:.3g} s" if record.samples else ""
+    seconds = f", {record.times.setup + record.times.solve:.3g} s" if record.samples else ""
     return f"{one_line(case.title)}: {record.status} ({one_line(record.reason, _LONGEST_REASON)}{where}){seconds}"

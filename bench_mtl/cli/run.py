@@ -84,21 +84,23 @@ def run(
     # Workers may have been started elsewhere, or be moved there.
     setting = Setting(chosen.threads, plugins and plugins.absolute(), named_directory(data_dir))
     make_executor = executor_for(setting, slots=slots, isolation=isolation, cluster=cluster, notify=warn)
+    begun: list[str] = []  # options that have put rows aside: the command goes on without them
     try:
         interrupt = Interrupt(at_once=isolation == "inline", notify=warn)
         repeats = [] if force else work.repeats()
-        made = _run(work, repeats, make_executor, interrupt)
+        made = _run(work, repeats, make_executor, interrupt, begun)
         latest = work.repeats()
         if latest != repeats:
             again = replace(work, force=False, retry_failed=False)
             if waiting := again.plan(latest)[0].waiting:
                 say(f"the fastest solvers again, {plural(len(waiting), 'run')}")
-            made += _run(again, latest, make_executor, interrupt)
+            made += _run(again, latest, make_executor, interrupt, begun)
         if traceback:
             say_tracebacks(folder)
         code, contradictions = _reported(folder, made)
     except KeyboardInterrupt:
-        return fail("interrupted; what has finished is stored, the same command goes on from there", EXIT_INTERRUPTED)
+        without = f" without {' and '.join(begun)}" if begun else ""
+        return fail(f"interrupted; what has finished is stored, the same command{without} goes on from there", EXIT_INTERRUPTED)
     return code, lambda: {"suite": chosen.name, "made": made, **_results_document(folder), "contradictions": contradictions}
 
 
@@ -153,8 +155,8 @@ def _say_what_waits(work: _Work) -> Answer:
     return 0, lambda: {"suite": work.suite.name, "folder": work.folder, "cases": number, "waiting": waiting}
 
 
-def _run(work: _Work, repeats: Sequence[Case], make_executor: Callable[[], Executor], interrupt: Interrupt) -> int:
-    """Run the cases that are wished for and that have no row; return their number.
+def _run(work: _Work, repeats: Sequence[Case], make_executor: Callable[[], Executor], interrupt: Interrupt, begun: list[str]) -> int:
+    """Run the cases that are wished for and that have no row; return their number, and add to `begun` the options that put rows aside.
 
     Raises KeyboardInterrupt: the user has asked to stop, once (the running cases are finished then) or twice.
     """
@@ -170,6 +172,7 @@ def _run(work: _Work, repeats: Sequence[Case], make_executor: Callable[[], Execu
             raise InputError(mistake)  # mistakes end here, before anything is written
         store = stack.enter_context(Store.create(work.folder, work.suite))
         waiting = store.apply(plan)
+        begun += [name for name, is_given in (("--force", work.force), ("--retry-failed", work.retry_failed)) if is_given]
         if executor is not None:
             with reporter(waiting, store.durations(), executor.capacity) as show, interrupt:
 
@@ -205,7 +208,7 @@ def _results_document(folder: Path) -> dict[str, Any]:
         places = store.places()
     columns = {
         "problem": "problem_label", "family": "problem", "solver": "solver_label",
-        **{name: name for name in ("seed", "repetition", "target", "status", "reason", "relative_gap", "iterations")},
+        **{name: name for name in ("seed", "repetition", "target", "clock", "status", "reason", "relative_gap", "iterations")},
         "objective": "primal", "dual_bound": "dual",
     }  # fmt: skip
     return {

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench_mtl.core.checks import one_of
-from bench_mtl.core.errors import InputError, plural
+from bench_mtl.core.errors import InputError, not_written, plural
 from bench_mtl.core.text import LONGEST_LINE, one_line
 from bench_mtl.core.types import Status
 
@@ -127,7 +127,10 @@ class Comparison:
                 raise InputError(f"folder {target} holds results already: choose another one")
             require_free(target)
             with made_folder(target):
-                shutil.copyfile(self.folder / FILE_NAME, target / FILE_NAME)
+                try:
+                    shutil.copyfile(self.folder / FILE_NAME, target / FILE_NAME)
+                except OSError as error:
+                    raise not_written(f"the results cannot be written to {target}", error) from None
         return write_report(target, formats=formats)
 
     def __repr__(self) -> str:

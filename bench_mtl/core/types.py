@@ -46,6 +46,14 @@ def _if_finite(scale: float) -> float:
     return scale if math.isfinite(scale) else 0.0
 
 
+def gap_up_to_rounding(objective: float, bound: float, least: float = 0.0) -> float:
+    """Return (objective - bound) / max(objective, least), at least 0; inf where one of both ends is no finite number."""
+    if not (math.isfinite(objective) and math.isfinite(bound)):
+        return math.inf
+    size = max(objective, least)
+    return max(0.0, objective - bound) / size if size > 0.0 else 0.0
+
+
 class Iterate(NamedTuple):
     """A solver's result so far: a point, whatever dual information it has, and what it has cost."""
 

@@ -275,7 +275,7 @@ def _described(path: Path) -> str:
         words.append(f"{' x '.join(map(str, headers['Y'].shape[1:]))} {'real targets' if headers['Y'].dtype.kind == 'f' else 'labels'}")
     elif "y" in small:
         different = set(small["y"].tolist())
-        is_label = "task" in small or different in ({0, 1}, {-1, 1})
+        is_label = "task" in small or different <= {0, 1} or different <= {-1, 1}
         words.append("a real target" if small["y"].dtype.kind == "f" else "a label" if is_label else f"{len(different)} classes")
     if "train_idx" in headers and "test_idx" in headers:
         words.append("split " + "/".join(str(headers[name].shape[0]) for name in ("train_idx", "test_idx") if headers[name].shape))

@@ -102,6 +102,7 @@ def shard_file(
         raise InputError("rows and megabytes both say how large a shard is: give one of them")
     most = None if rows is None else whole_number("rows", rows, minimum=1)
     largest = int((128.0 if megabytes is None else real_number("megabytes", megabytes, strict=True, maximum=_MOST_MIB)) * _MIB)
+    folder = Path(folder)
     if exists("folder of shards", folder):
         raise InputError(f"{folder} exists: shards are written to a new folder")
     reader, places = resolved(spec, data_dir, prices=False)

@@ -534,7 +534,8 @@ def _run_iterative(session: _Session, solver: IterativeSolver, start: Array | It
         if session.on_iterate is not None:
             session.on_iterate(iterate)
         if stop is not None:
-            return session.record(Status.TIMEOUT if clock.is_spent else Status.INACCURATE, f"{stop}, {_gap_reached(session)}")
+            status = Status.TIMEOUT if stop.startswith("time limit") else Status.INACCURATE
+            return session.record(status, f"{stop}, {_gap_reached(session)}")
 
 
 def _proven(session: _Session, clock: Clock, iterate: Iterate) -> Record:
@@ -658,6 +659,7 @@ def _run_one_shot(session: _Session, solver: OneShotSolver) -> Record:
             failure = f"at tolerance {tolerance:g}: {answer.message}"
             if is_late:
                 return session.record(Status.TIMEOUT, f"{failure}, {_gap_reached(session)}")
+            refutation = None  # what it claimed before was loose
             continue
         known = math.inf if session.enclosure is None else session.enclosure.primal
         with timed(session.seconds, "certify"):

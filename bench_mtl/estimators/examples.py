@@ -102,10 +102,7 @@ def counted(
     if sample_weight is None and missing is None:
         return X, y, None, None
     if sample_weight is not None:
-        try:
-            weights = np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True))
-        except ValueError as error:
-            raise InputError(f"{name}: {error}") from None
+        weights = weights_of(sample_weight, X, name)
         counts = weights > 0.0
         if not counts.any():
             raise InputError(f"{name} must not be all zero")
@@ -120,12 +117,24 @@ def counted(
 # Weights and classes
 
 
+def weights_of(sample_weight: Any, X: Any, name: str = "sample_weight") -> Array:
+    """Return the weights of the examples of X, one number for all included. Raises InputError for those that are negative, not finite, or
+    not as many as examples."""
+    try:
+        weights = np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True))
+    except ValueError as error:
+        raise InputError(f"{name}: {error}") from None
+    if not np.isfinite(weights).all():  # of one number scikit-learn does not look
+        raise InputError(f"{name} must be finite")
+    return weights
+
+
 def classes_of(y: NDArray[Any], name: str) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """Return the labels in a vector, ascending, and the place of that of each example. Raises InputError: some cannot be compared."""
     try:
         return np.unique(y, return_inverse=True)
     except TypeError:
-        raise InputError(f"{name} has labels of different types, which cannot be ordered") from None
+        raise InputError(f"{name} has labels that cannot be ordered, such as those of different types") from None
 
 
 def require_class_weight(class_weight: Any, labels: Collection[Any]) -> None:

@@ -120,7 +120,8 @@ def solve(
     def show(sample: Sample) -> bool:
         at = sample.certificate
         try:
-            is_enough = callback and callback(Progress(budget.steps + sample.step, sample.seconds, at.primal, at.dual, at.relative_gap))
+            progress = Progress(budget.steps + sample.step, sample.seconds, at.primal, at.dual, at.relative_gap)
+            is_enough = callback is not None and callback(progress)
         except Exception as error:  # which is no failure of the solver
             raised.append(error)
         return bool(raised) or (isinstance(is_enough, (bool, np.bool_)) and bool(is_enough))

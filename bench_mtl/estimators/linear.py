@@ -39,6 +39,7 @@ from bench_mtl.estimators.examples import (
     require_range,
     scaled,
     weighted,
+    weights_of,
 )
 from bench_mtl.estimators.fitting import scaling_advice, warn_unproven, whole_or_as_before
 from bench_mtl.model.intercepts import Centres, centred
@@ -599,11 +600,13 @@ class LinearTaskClassifier(ClassifierMixin, LinearTasks):  # type: ignore[misc]
         gone = np.zeros(labels.shape, dtype=np.bool_) if missing is None else missing.reshape(labels.shape)
         right, seen = (part.reshape(len(labels), -1) for part in ((labels == predictions) | gone, ~gone))
         right, rows = np.asarray(right.all(axis=1)), np.asarray(seen.any(axis=1))
+        weights = None
         if sample_weight is not None:
-            rows = rows & (np.asarray(sample_weight) > 0.0)
+            weights = weights_of(sample_weight, labels)
+            rows = rows & (weights > 0.0)
         if not rows.any():
             raise InputError("y has no observed value to score")
-        weights = None if sample_weight is None else np.asarray(sample_weight)[rows]
+        weights = None if weights is None else weights[rows]
         return float(accuracy_score(np.ones(int(rows.sum()), dtype=np.bool_), right[rows], sample_weight=weights))
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]

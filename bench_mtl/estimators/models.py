@@ -242,9 +242,9 @@ class _Dirty(Reduced):
     Parameters
     ----------
     row_penalty, entry_penalty : float or str
-        Weights of the rows of B and of the entries of S, the paper's lambda_b and lambda_s: above 0, or a share of the smallest with which
-        B and S can be 0: "0.1 max". Larger: fewer of them. S is 0 if row_penalty <= entry_penalty, and B is 0 if row_penalty is at least
-        the number of tasks times entry_penalty.
+        Weights of the rows of B and of the entries of S, the paper's lambda_b and lambda_s: at least 0, above it for a proven gap, or a
+        share of the smallest with which B and S can be 0: "0.1 max". Larger: fewer of them. S is 0 if row_penalty <= entry_penalty, and B
+        is 0 if row_penalty is at least the number of tasks times entry_penalty.
 
     Attributes
     ----------

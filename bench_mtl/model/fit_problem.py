@@ -167,7 +167,7 @@ class FitProblem(PredictingProblem):
         def recover() -> tuple[Array, Array | None]:
             return part.point(), None if fit.dual_value is None else self._own_dual(as_dual(np.asarray(fit.dual_value)))
 
-        return ConicModel(cp.Problem(cp.Minimize(loss + part.penalty), [fit, *part.constraints]), recover, unit)
+        return ConicModel(cp.Problem(cp.Minimize(loss + part.penalty), [fit, *part.constraints]), recover, unit, part.point)
 
     def _own_dual(self, dual: Any) -> Array:
         """A dual point of this problem for one of the loss, minus the derivative in the predictions."""

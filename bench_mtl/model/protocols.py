@@ -164,6 +164,8 @@ class ConicModel(NamedTuple):
     """Reads (primal, dual) in the problem's own form from the solved variables."""
     unit: float = 1.0
     """Of the coefficients: the model's are those of the problem divided by it."""
+    point: Callable[[], Array] | None = None
+    """Reads the primal alone: what makes the dual point of the multipliers is no work of the solver's."""
 
 
 def _as_callers_say(init: Callable[..., None]) -> Callable[..., None]:

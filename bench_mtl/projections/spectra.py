@@ -179,11 +179,9 @@ def _orthonormal(block: Array, basis: Array) -> tuple[Array, Array, Array]:
     correction = basis.T @ block
     Q, R = _qr(block - basis @ correction)
     if np.abs(np.diagonal(R)).min() <= 1e-8 * np.abs(H).max(initial=0.0):  # Q then is mostly rounding, which the basis may well contain
-        from scipy.linalg import qr
-
         residual = block - basis @ correction
         # Largest first, so that columns of rounding take nothing from the others.
-        Q = np.asarray(qr(residual, mode="economic", pivoting=True)[0], dtype=np.float64)
+        Q = np.asarray(scipy.linalg.qr(residual, mode="economic", pivoting=True)[0], dtype=np.float64)
         Q, turn = np.linalg.qr(Q - basis @ (basis.T @ Q))
         contained = np.abs(np.diagonal(turn)) < _CONTAINED
         if contained.any():  # then what was left is rounding again, and any other direction will do

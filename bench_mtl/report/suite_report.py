@@ -119,6 +119,12 @@ def _failures(results: Results, tables: Mapping[str, pd.DataFrame], failed: pd.D
     who = "\n".join(f"- **{escaped(problem)}**: {escaped(sentence)}" for problem, sentence in words.failures(tables["winners"]))
     yield Part(FAILED, f"{words.run_counts(results.runs)}\n\n{who}", table=printed("statuses", some) if len(some) else None, name="failed")
     yield from _table("not_verified", {"not_verified": failed}, level=3)
+    curves = results.traced[[Status(status).is_failure for status in results.traced["status"]]]
+    if len(curves):
+        yield Part(
+            words=f"Of the runs for curves, which count for nothing else: {words.run_counts(curves)}",
+            table=printed("not_verified", summary.not_verified(curves, results.places)),
+        )
 
 
 def _problem(place: int, problem: str, results: Results, tables: Mapping[str, pd.DataFrame], figures: Sequence[Part]) -> Iterator[Part]:

@@ -86,7 +86,7 @@ def write_and_sum_up(
         paths=tuple(texts) or (target,),
         summary=to_text(summary[~skipped]) + note,
         contradictions=tuple(contradictions(tables["enclosures"])),
-        statuses=tuple(Status(status) for status in results.runs["status"]),
+        statuses=tuple(Status(status) for runs in (results.runs, results.traced) for status in runs["status"]),
     )
 
 

@@ -87,16 +87,18 @@ def first_samples(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[f
     for name, source in {"seconds": "seconds", "passes": "passes", "iterations": "iteration", "asked": "asked_tolerance"}.items():
         points[name] = numbers(samples, source)
     points["distance"] = numbers(samples, "primal") - numbers(samples, "dual")
-    # Where the optimum is almost zero `Tolerance.met_by` verifies a run although its relative gap is large. A gap in proportion to that of
-    # its last sample meets a looser target.
-    points["last"] = points.groupby("run_id")["distance"].transform("last")
+    # Where the optimum is almost zero `Tolerance.met_by` verifies a run although its relative gap is large: what its last gap is to its
+    # target, that another one, of any run on the instance, may be to another target.
     verified = runs[runs["status"] == Status.VERIFIED]
     points["aim"] = points["run_id"].map(pd.Series(numbers(verified, "target").to_numpy(), index=verified["id"]))
+    by_run = points.groupby("run_id")
+    units = (by_run["distance"].transform("last") / points["aim"]).where(by_run["gap"].transform("last") > points["aim"])
+    points["unit"] = units.groupby(points["run_id"].map(pd.Series(runs["instance_key"].to_numpy(), index=runs["id"]))).transform("max")
     limits = points["run_id"].map(pd.Series(numbers(runs, "limit_seconds").to_numpy(), index=runs["id"])).fillna(inf)
     points = points[points["seconds"] <= limits + GRACE_SECONDS]
     for target in targets:
         first = _earliest(points[points["gap"] <= target])
-        is_near = (points["aim"] <= target) & (points["distance"] * points["aim"] <= points["last"] * target)
+        is_near = ~(points["aim"] > target) & (points["distance"] <= points["unit"] * target)
         rest = points[is_near & ~points["run_id"].isin(first.index)]
         yield target, (pd.concat([first, _earliest(rest)]) if len(rest) else first)[["seconds", "passes", "iterations", "asked"]]
 

@@ -23,7 +23,7 @@ from bench_mtl.runner.messages import Certified, Failed, Message, UnreadableErro
 from bench_mtl.runner.own_process import begin
 from bench_mtl.runner.setting import Setting
 
-#: How long it may take to start, to build a problem, and to certify the proofs of a run, seconds.
+#: How long it may take to start and to build a problem, and to certify each of the proofs of a run, seconds.
 MOST_SECONDS = 600.0
 
 
@@ -49,7 +49,7 @@ class Certifier:
             try:
                 child = self.start()
                 child.send((instance, tuple(proofs), target, names))
-                answer = child.answer(MOST_SECONDS)
+                answer = child.answer(MOST_SECONDS * (1 + len(proofs)))
                 break
             except (EOFError, OSError, UnreadableError) as error:
                 self.close()

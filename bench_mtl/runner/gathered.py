@@ -138,6 +138,7 @@ class Gathered:
             case messages.Begins(phase, asked) if self.began is not None and _is_step(phase, asked):
                 self.current, self.current_since = message, self.heard_at
             case messages.RungOver(rung) if self._ends_current(rung):
+                _require_storable(rung.asked, rung.seconds)
                 self.asked.append(rung)
                 self.current = None
             case messages.Phase():
@@ -147,6 +148,7 @@ class Gathered:
             case messages.Sampled():
                 self._take_sample(message.sample)
             case messages.Ended():
+                _require_storable(*dataclasses.astuple(message.record.times), *(place.line for place in message.record.places))
                 self.record = message.record
                 self.note_memory(message.peak_mib)
                 self.end()
@@ -164,6 +166,7 @@ class Gathered:
             raise messages.UnreadableError("a sample before the run began")
         if self.samples and (sample.asked is None) != (self.samples[0].asked is None):
             raise messages.UnreadableError("samples of an iterative solver and of a one-shot solver")
+        _require_storable(sample.seconds, sample.step, sample.work, *sample.certificate, *(value for _, value in sample.measures))
         self.samples.append(sample)
         reached, proof = passed(sample.certificate, self.rungs), self._pending
         is_new, self._pending = reached > self._passed or sample.asked is not None, None
@@ -257,3 +260,10 @@ class Gathered:
             whole, self.dimensions, self.notes, self.version, baseline, wall, self.environment,
             disturbances=self.disturbances, found=self.found,
         )  # fmt: skip
+
+
+def _require_storable(*values: float) -> None:
+    """Raise UnreadableError for what no row can hold: NaN, and whole numbers of more than 64 bits."""
+    for value in values:
+        if value != value or (isinstance(value, int) and not -(2**63) <= value < 2**63):
+            raise messages.UnreadableError(f"{value} in the place of a number")

@@ -80,7 +80,7 @@ def run_cases(
         case = waiting.pop()
         on_start(case)
         reason = f"{deaths[case.key]} commands died while it ran"
-        outcome = Gathered(Setting(case.threads).environment()).ended(Status.CRASHED, reason)
+        outcome = Gathered(Setting(case.threads, slots=executor.capacity).environment()).ended(Status.CRASHED, reason)
         _store(store, case, outcome)
         on_outcome(case, outcome)
     running: dict[Future[Outcome], W] = {}
@@ -102,17 +102,18 @@ def run_cases(
                 _store(store, case, outcome)
                 on_outcome(case, outcome)
     except BaseException:
-        _store_finished(store, running)
+        _store_finished(store, running, on_outcome)
         executor.stop()
         raise
 
 
-def _store_finished(store: Rows[W], running: Mapping[Future[Outcome], W]) -> None:
+def _store_finished(store: Rows[W], running: Mapping[Future[Outcome], W], on_outcome: Callable[[W, Outcome], None]) -> None:
     """Store the rows of cases that have finished while something else went wrong, as far as they can be written."""
-    with suppress(IncompleteError):
-        for future, case in running.items():
-            if future.done() and not future.cancelled() and future.exception() is None:
+    for future, case in running.items():
+        if future.done() and not future.cancelled() and future.exception() is None:
+            with suppress(IncompleteError):
                 _store(store, case, future.result())
+                on_outcome(case, future.result())
 
 
 def _store(store: Rows[W], case: W, outcome: Outcome) -> None:

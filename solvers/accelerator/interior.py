@@ -87,8 +87,10 @@ class State(NamedTuple):
     """Of the last state whose iterate has its dual point."""
     best: float = math.inf
     waited: int = 0
-    """Steps since the gap has halved that of all before, or rows have joined."""
+    """Steps since the gap or the mean product has halved the least of all before, or rows have joined."""
     note: str = ""
+    least: float = math.inf
+    """The mean product of slacks and multipliers when `waited` was last 0."""
 
 
 class InteriorStepper(DeviceStepper):
@@ -107,11 +109,16 @@ class InteriorStepper(DeviceStepper):
         scores = np.abs(np.asarray(self._call(self._kernels.slopes_at_zero, self._data, W))).sum(axis=1)
         self._penalty = np.float64(0.0 if form.penalty is None else max(form.penalty, SMALLEST_PENALTY * scores.max()))
         if form.radius == 0.0 or not scores.any():
-            return None
-        first = np.union1d(np.flatnonzero(at.primal.any(axis=1)), np.argsort(-scores, kind="stable")[:_FIRST])
+            return State(None, np.zeros(d, dtype=bool), work=1.0)  # W = 0 is optimal, which is shown once
+        most = np.sort(np.argsort(-scores, kind="stable")[:_FIRST])
+        first = np.union1d(np.flatnonzero(at.primal.any(axis=1)), most)
+        if obstacle(self._where, _bytes_of_rows(form, _padded_size(len(first), d))) is not None:
+            first = most
         return State(self._begun(first, at.primal), np.zeros(d, dtype=bool), work=1.0)
 
     def step(self, now: State) -> State | None:  # type: ignore[override]
+        if now.arrays is None:
+            return None if now.rounds else now._replace(rounds=1)
         if now.waited >= PATIENCE or now.best <= _SMALLEST_GAP:
             return None
         arrays = self._put(now.arrays)
@@ -121,12 +128,17 @@ class InteriorStepper(DeviceStepper):
             return None
         shows = self._shows(gap, now.gap_shown)
         work, shown = now.work + self._passes(len(arrays.places)), gap if shows else now.gap_shown
+        average = float(arrays.average)  # before rows join: that of a set begun anew is 0
         arrays, has_left, joined, note = self._on_rows_that_matter(arrays, now.has_left, min(gap, 1.0))
-        halved = gap < 0.5 * now.best
-        best, waited = min(gap, now.best), 0 if joined or halved else now.waited + 1
-        return State(arrays, has_left, now.rounds + 1, work, shows, shown, best, waited, note)
+        gains = joined or gap < 0.5 * now.best or average < 0.5 * now.least
+        best, waited, least = min(gap, now.best), 0 if gains else now.waited + 1, average if gains else now.least
+        return State(arrays, has_left, now.rounds + 1, work, shows, shown, best, waited, note, least)
 
     def iterate(self, now: State) -> Iterate:  # type: ignore[override]
+        if now.arrays is None:
+            form, (d, m) = self._form, (self._form.design.n_features, self._form.design.n_tasks)
+            r = form.dual_at_zero()
+            return Iterate(np.zeros((d, m)), r * form.fit.targets if isinstance(form, Hinges) else r, now.rounds, now.work, claim=0.0)
         shown = super().iterate(now)  # type: ignore[arg-type]
         return shown._replace(note=f"{shown.note}; {now.note}") if now.note else shown
 

@@ -202,7 +202,7 @@ class DeviceStepper(Stepper):
             r = np.array(dual) if self._form.design.is_shared else np.array(dual)[_is_example(self._form.design)]
             of_host = r * self._form.fit.targets if isinstance(self._form, Hinges) else r
         steps, gap = now.rounds * self._kernels.STEPS, float(now.arrays.gap)
-        return Iterate(np.array(W), of_host, steps, now.work, f"on {self._device.device_kind}", claim=gap)
+        return Iterate(np.array(W), of_host, steps, now.work, f"on {self._device.device_kind}", claim=gap if now.shows_dual else math.inf)
 
     def _points(self, arrays: Any) -> tuple[Any, Any]:
         return (arrays.stepped.W, arrays.stepped.b) if isinstance(self._form, Hinges) else (arrays.point, arrays.dual)

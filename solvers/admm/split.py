@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from scipy.linalg import cho_factor, lapack
 
 from bench_mtl.core.designs import Design
-from bench_mtl.core.types import NEGLIGIBLE_SHARE, Array, Iterate
+from bench_mtl.core.types import NEGLIGIBLE_SHARE, Array, Iterate, gap_up_to_rounding
 from bench_mtl.model.forms import LinearForm
 from bench_mtl.model.normal_equations import factorisable, mean_curvature, normal_blocks, resolvent_blocks
 from bench_mtl.solvers.admm.group import Rule
@@ -153,7 +153,8 @@ class _Factorised(_Run):
         # A product with the data for the dual point is for iterates that may be the last.
         dual = None if claim is not None and claim > self.aim else form.fit.targets - form.design.forward(np.ascontiguousarray(state[4].T))
         self.work += 0.0 if dual is None else 0.5
-        return Iterate(np.ascontiguousarray(state[:2].transpose(0, 2, 1)), dual, step, self.work, claim=claim)
+        point = np.array(state[:2].transpose(0, 2, 1), order="C")  # a copy with a single task too
+        return Iterate(point, dual, step, self.work, claim=claim)
 
     def _relative_gap(self) -> float:
         """Return the relative gap of (P, Q) and of the residuals of S, scaled to be feasible, from X^T X and X^T Y: up to rounding, and at
@@ -172,8 +173,7 @@ class _Factorised(_Run):
         rise = along - self.radius * spectral
         scale = min(max(rise / residual, 0.0), self.penalty / largest if largest > 0.0 else math.inf) if residual > 0.0 else 0.0
         bound = scale * rise - 0.5 * scale * scale * residual
-        size = max(value, 0.5 * NEGLIGIBLE_SHARE * squares)
-        return max(0.0, value - bound) / size if size > 0.0 else 0.0
+        return gap_up_to_rounding(value, bound, 0.5 * NEGLIGIBLE_SHARE * squares)
 
 
 class _ByProducts(_Run):

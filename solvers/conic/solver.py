@@ -180,12 +180,14 @@ class Conic(OneShotSolver):
             info["unit_of_coefficients"] = program.model.unit
         if any(variable.value is None for variable in problem.variables()):
             return Answer(None, False, f"status {status}, no point", out_of_time, info=info)
-        iterate = Iterate(*program.model.recover(), int(stats.num_iters or 0))
+        model, steps = program.model, int(stats.num_iters or 0)
+        iterate = Iterate(*model.recover(), steps) if model.point is None else Iterate(model.point(), None, steps)
         # One that reports no time may have spent all of it on solving.
         counted = time.perf_counter() - began - (compiling_seconds() - compiled)
         setup_seconds = counted - float(stats.solve_time) if stats.solve_time else 0.0
         is_optimal = status == "optimal"
-        return Answer(iterate, is_optimal, f"status {status}", out_of_time and not is_optimal, setup_seconds, info)
+        finish = None if model.point is None else lambda: Iterate(*model.recover(), steps)
+        return Answer(iterate, is_optimal, f"status {status}", out_of_time and not is_optimal, setup_seconds, info, finish)
 
     @property
     def _backend(self) -> Backend:

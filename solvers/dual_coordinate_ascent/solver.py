@@ -10,7 +10,7 @@ import numpy as np
 
 from bench_mtl.core.checks import whole_number
 from bench_mtl.core.designs import stacked_rows
-from bench_mtl.core.types import Array, Iterate
+from bench_mtl.core.types import Array, Iterate, gap_up_to_rounding
 from bench_mtl.model.forms import RIDGE_HINGES, LinearForm, under_ridge
 from bench_mtl.model.losses import SquaredHinge
 from bench_mtl.model.protocols import Problem
@@ -82,7 +82,7 @@ class Passes(Stepper):
 
         self._solver, self._kernels = solver, kernels
         self._passes: Any = kernels.passes
-        self._fit, self._rows = form.fit, TaskRows.of(form)
+        self._form, self._fit, self._rows = form, form.fit, TaskRows.of(form)
         weights, shrink = np.array(form.fit.weights, dtype=np.float64).ravel(), 1.0 / form.squared_norms.strengths[0]
         is_soft = isinstance(form.fit.loss, SquaredHinge)
         uppers, softness = (np.full_like(weights, np.inf), 0.5 / weights) if is_soft else (weights, np.zeros_like(weights))
@@ -135,7 +135,13 @@ class Passes(Stepper):
         point = np.array(self._state.V.T, order="C") if self._step else self._first  # a copy with a single task too
         note = "stalled: the slopes of all dual variables are rounding" if self._is_solved else ""
         dual = (self._rows.labels * self._state.a).reshape(self._fit.targets.shape)  # r = y a
-        return Iterate(point, dual, self._step, self._visited / len(self._state.a), note, claim=self._claim)
+        # The first point may be another one than that of the dual point, whose gap the claim is.
+        claim = self._claim
+        if not self._step and claim < np.inf:
+            tasks = self._state.tasks
+            bound = float((tasks[:, self._kernels.VALUE] - tasks[:, self._kernels.GAP]).sum())
+            claim = gap_up_to_rounding(self._form.objective(point), bound)
+        return Iterate(point, dual, self._step, self._visited / len(self._state.a), note, claim=claim)
 
     @property
     def _allowed(self) -> Array:

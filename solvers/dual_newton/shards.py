@@ -14,7 +14,7 @@ from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from bench_mtl.core.designs import PerTaskDesign, SharedDesign
 from bench_mtl.core.rounding import UNIT, Interval
 from bench_mtl.core.threads import one_blas_thread
-from bench_mtl.core.types import Array, Iterate
+from bench_mtl.core.types import Array, Iterate, gap_up_to_rounding
 from bench_mtl.model.fit_problem import FitProblem
 from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Squared
@@ -58,13 +58,6 @@ def is_cheap(problem: FitProblem) -> bool:
     stored = float(design.n_stored) * (design.n_tasks if design.is_shared else 1)
     model = 0.5 * stored * (stored / design.n_examples) + _NEWTON_STEPS * coefficients**3 / 3.0
     return coefficients**2 <= MOST_ENTRIES_IN_SHARDS and _MODELS * model <= _FASTER * _PASSES * 2.0 * stored
-
-
-def plain_gap(objective: float, bound: float) -> float:
-    """Return the relative gap between an objective and a bound, up to rounding; inf where one of them is no finite number."""
-    if not (math.isfinite(objective) and math.isfinite(bound)):
-        return math.inf
-    return max(0.0, objective - bound) / objective if objective > 0.0 else 0.0
 
 
 def on_rows(regulariser: Regulariser, rows: NDArray[np.intp]) -> Regulariser:
@@ -215,7 +208,7 @@ class ShardStepper(Stepper):
     def _relative_gap(self, here: Expanded) -> float:
         """Return the relative gap that a multiple of the dual point proves, up to rounding: gains are concave in it, none below 0."""
         support, limit = self._problem.regulariser.enclose_support(Interval.exact(here.near.slopes))
-        return plain_gap(here.objective, max(min(limit.ends[0], 1.0) * (here.near.gain - float(support.upper)), 0.0))
+        return gap_up_to_rounding(here.objective, max(min(limit.ends[0], 1.0) * (here.near.gain - float(support.upper)), 0.0))
 
 
 def _largest(point: Array) -> Array:

@@ -10,13 +10,13 @@ import numpy as np
 
 from bench_mtl.core.checks import real_number
 from bench_mtl.core.rounding import Interval
-from bench_mtl.core.types import Array, Iterate
+from bench_mtl.core.types import NEGLIGIBLE_SHARE, Array, Iterate, gap_up_to_rounding
 from bench_mtl.model.fit_problem import FitProblem
 from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Logistic, Multiclass, Squared
 from bench_mtl.model.protocols import Capability, Problem
 from bench_mtl.model.solver_state import Stepper, SteppingSolver
-from bench_mtl.solvers.dual_newton.shards import GAP_OF_MODELS, MOST_ENTRIES_IN_SHARDS, ShardStepper, can_choose, plain_gap
+from bench_mtl.solvers.dual_newton.shards import GAP_OF_MODELS, MOST_ENTRIES_IN_SHARDS, ShardStepper, can_choose
 from bench_mtl.solvers.dual_newton.subproblem import SMALLEST_SHARE, Centre, Evaluation, ScaledFit, Subproblem, dual_of, shares_of
 from bench_mtl.solvers.dual_newton.terms import Term, terms_of
 from bench_mtl.solvers.working_sets import Places
@@ -257,11 +257,11 @@ class NewtonStepper(Stepper):
         """Return the relative gap up to rounding."""
         problem, fit, point = self.problem, self.problem.fit, self.point(now)
         value = fit.value(problem.predictions(point)) + problem.regulariser.value(point)
-        dual = fit.normalised(fit.admissible(now.dual))
+        dual, least = fit.normalised(fit.admissible(now.dual)), NEGLIGIBLE_SHARE * self.scaled.size**2
         if not dual.any():
-            return plain_gap(value, 0.0)
+            return gap_up_to_rounding(value, 0.0, least)
         support, limit = problem.regulariser.enclose_support(Interval.exact(fit.design.adjoint(dual)))
-        return plain_gap(value, fit.bound(dual, float(support.upper), limit.ends[0]))
+        return gap_up_to_rounding(value, fit.bound(dual, float(support.upper), limit.ends[0]), least)
 
 
 def _spread(Z: Array, rows: Places, features: int) -> Array:
@@ -288,13 +288,14 @@ def maximised(problem: Subproblem, dual: Array, enough: float) -> Solved:
         residual = at.residual if ended is None else np.where(ended, 0.0, at.residual)
         shares = 1.0 / at.curvature if ended is None else np.where(ended, 0.0, 1.0 / at.curvature)
         decrement = math.sqrt(max(0.0, float(np.vdot(residual, problem.weighted(residual, shares)))))
-        if decrement <= _REST * (1.0 + math.sqrt(abs(at.value))) or max(decrement**2, problem.missed(at)) <= enough * abs(at.value):
+        unit = problem.scaled.size + math.sqrt(abs(at.value))
+        if decrement <= _REST * unit or max(decrement**2, problem.missed(at)) <= enough * abs(at.value):
             break
         direction = problem.direction(at, residual, shares)
         steps, squares = steps + 1, squares + float(np.any([each.point.any(axis=1) for each in at.shrunk], axis=0).sum()) ** 2
         found = _searched(problem, at, direction, residual)
         if found is None:
-            is_good = decrement <= 1e-7 * (1.0 + math.sqrt(abs(at.value)))
+            is_good = decrement <= 1e-7 * unit
             break
         idle = idle + 1 if found.value - at.value <= 0.1 * _LOSS * abs(at.value) else 0
         at = found

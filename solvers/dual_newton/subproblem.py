@@ -45,11 +45,14 @@ class ScaledFit:
     units: Array
     heaviest: float
     """The largest sum of a task's weights."""
+    size: float
+    """The root of the loss at W = 0, in whose unit decrements are."""
 
     @classmethod
     def of(cls, fit: LinearFit) -> ScaledFit:
         heaviest = float(fit.design.task_sums(np.broadcast_to(fit.weights, fit.design.output_shape)).max())
-        return cls(fit, *scaled_features(fit.design, centre=fit.intercept, weights=fit.weights), heaviest)
+        size = math.sqrt(fit.value(np.zeros(fit.targets.shape)))
+        return cls(fit, *scaled_features(fit.design, centre=fit.intercept, weights=fit.weights), heaviest, size)
 
     def restricted(self, rows: Places) -> ScaledFit:
         return replace(self, design=self.design.restricted(rows), units=self.units[rows])

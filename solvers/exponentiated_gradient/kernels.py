@@ -43,7 +43,7 @@ def drawn_steps(examples: Any, chosen: Any, done: int, eta0: float, held: Any, s
             derivative_of(examples.loss, scratch.predictions[b], examples.targets[chosen[step, b]], scratch.derivatives[b])
             add_example(examples, chosen[step, b], 1.0 / chosen.shape[1], scratch.derivatives[b], scratch.gradient)
         size = _size_of_prices(count, held, scratch)
-        if size > 0.0:
+        if 0.0 < size < math.inf:
             _multiply(count, min(eta, LONGEST_STEP / size), held, scratch)
         for q in range(count):
             scratch.gradient[scratch.touched[q]] = 0.0
@@ -103,7 +103,7 @@ def _multiply(count: int, eta: float, held: Any, scratch: Any) -> None:
     for q in range(count):
         for k in range(m):
             price, place = scratch.gradient[scratch.touched[q], k], scratch.touched[q] * m + k
-            if price != 0.0:
+            if abs(price) > 0.0:  # nor NaN
                 growth = math.exp(-eta * price)
                 _replace(held, place, k if held.sums.size > 1 else 0, growth)
                 if held.signed:

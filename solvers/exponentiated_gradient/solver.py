@@ -13,7 +13,7 @@ from bench_mtl.core.types import Array, Iterate
 from bench_mtl.model.forms import LinearForm, SimplexForm
 from bench_mtl.model.protocols import Capability, Problem, Solver
 from bench_mtl.model.solver_state import Stepper, SteppingSolver
-from bench_mtl.solvers.exponentiated_gradient.weights import LONGEST_STEP, Weights, first_step, normalised, size_of
+from bench_mtl.solvers.exponentiated_gradient.weights import LARGEST_ETA, LONGEST_STEP, Weights, first_step, normalised, size_of
 from bench_mtl.solvers.stochastic.averages import LazySum
 from bench_mtl.solvers.stochastic.examples import Examples, Order
 from bench_mtl.solvers.stochastic.runs import DrawnRun
@@ -128,14 +128,14 @@ class _LineSearchStepper(Stepper):
         value, gradient = self._problem.value_and_gradient(point)
         prices = self._weights.prices(gradient)
         size = size_of(prices)
-        return _Searched(logs, p, point, value, prices, 1.0 / size if size > 0.0 else 1.0)
+        return _Searched(logs, p, point, value, prices, min(1.0 / size, LARGEST_ETA) if size > 0.0 else 1.0)
 
     def step(self, now: _Searched) -> _Searched | None:
         logs, prices, size, eta, work = now.logs, now.prices, size_of(now.prices), now.eta, now.work
         if not np.isfinite(size):  # a gradient that overflows has no direction
             return None
         while True:
-            eta = min(eta, LONGEST_STEP / size) if size > 0.0 else 1.0
+            eta = min(eta, LONGEST_STEP / size, LARGEST_ETA) if size > 0.0 else 1.0
             new_logs = normalised(logs - eta * prices)
             new = np.exp(new_logs)
             divergence = float((new * (new_logs - logs)).sum())

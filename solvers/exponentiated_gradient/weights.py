@@ -9,6 +9,8 @@ from bench_mtl.model.forms import SimplexForm
 
 #: No weight changes by more than this in its logarithm in one step, so that nothing overflows.
 LONGEST_STEP = 200.0
+#: No step is longer than this: its product with a price of 0 has to be 0.
+LARGEST_ETA = 1e300
 #: A given start, which may have weights of 0, is mixed with this much of all weights alike: products never lift a weight from 0.
 _MIXED = 1e-3
 
@@ -77,7 +79,7 @@ def normalised(logs: Array) -> Array:
 def first_step(rate: float, prices: Array) -> float:
     """rate sqrt(log N) / G."""
     size = size_of(prices)
-    return rate * float(np.sqrt(np.log(max(2, len(prices))))) / size if size > 0.0 else 1.0
+    return min(rate * float(np.sqrt(np.log(max(2, len(prices))))) / size, LARGEST_ETA) if 0.0 < size < np.inf else 1.0
 
 
 def size_of(prices: Array) -> float:

@@ -172,7 +172,8 @@ class DenseColumns(Columns):
 
     def rows(self, features: Features) -> Array:
         """Return the columns as rows, a copy."""
-        return self._buffer[self.chosen(features).places]
+        places = self.chosen(features).places  # which may make another buffer
+        return self._buffer[places]
 
     def gram(self, features: Features, h: Array | None) -> Array:
         if h is not None:

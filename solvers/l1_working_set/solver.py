@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from bench_mtl.core.checks import real_matrix, real_number, whole_number
 from bench_mtl.core.designs import Design, frozen_matrix
-from bench_mtl.core.types import NEGLIGIBLE_SHARE, Array, Iterate
+from bench_mtl.core.types import NEGLIGIBLE_SHARE, Array, Iterate, gap_up_to_rounding
 from bench_mtl.model.forms import LinearForm, loss_under
 from bench_mtl.model.losses import Multiclass, Squared
 from bench_mtl.model.norms import L1
@@ -179,9 +179,7 @@ class L1WorkingSet(IterativeSolver):
 def _relative_gap(form: LinearForm, balls: list[Ball], W: Array, dual: Array, gradient: Array, least: float) -> float:
     """Return the gap as a share of the objective, or of `least`, up to rounding, from X^T r of the dual point r."""
     predictions = form.fit.design.unstack(np.concatenate([ball.share * task.t for ball in balls for task in ball.tasks]))
-    value = form.objective(W, predictions)
-    size = max(value, least)
-    return max(0.0, value - form.bound(dual, gradient)) / size if size > 0.0 else 0.0
+    return gap_up_to_rounding(form.objective(W, predictions), form.bound(dual, gradient), least)
 
 
 def _dual(form: LinearForm, tasks: list[Task]) -> Array:

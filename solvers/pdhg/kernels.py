@@ -266,8 +266,8 @@ def adjoint(data: Any, b: Any, G: Any, rows: Any) -> None:
 
 
 @exact
-def power_iterations(data: Any, count: int, V: Any, predictions: Any, rows: Any) -> None:
-    """v_k <- X_k^T X_k v_k / ||v_k||, so many times while a task is in cache: ||v_k||^(1/2) is then at most sigma_max(X_k)."""
+def power_iterations(data: Any, unit: float, count: int, V: Any, predictions: Any, rows: Any) -> None:
+    """v_k <- X_k^T X_k v_k / (unit ||v_k||), so many times while a task is in cache: then (unit ||v_k||)^(1/2) <= sigma_max(X_k)."""
     for k in range(V.shape[1]):
         for _ in range(count):
             squares = 0.0
@@ -275,7 +275,7 @@ def power_iterations(data: Any, count: int, V: Any, predictions: Any, rows: Any)
                 squares += V[j, k] * V[j, k]
             norm = max(math.sqrt(squares), _TINY)
             for j in range(V.shape[0]):
-                V[j, k] /= norm
+                V[j, k] = V[j, k] / norm / unit
             _task_forward(data, data.indptr, V, k, predictions)
             _task_adjoint(data, data.indptr, predictions, k, V, rows)
 

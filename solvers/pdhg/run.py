@@ -299,23 +299,27 @@ class Run:
 
     def estimated_norms(self) -> Array:
         """Return lower bounds of sigma_max(X_k), by power iterations."""
+        # In units in which neither squares nor fourth powers of the norms leave the range of doubles; powers of four change no bit.
+        largest = max(float(self.data.values.max(initial=0.0)), -float(self.data.values.min(initial=0.0)))
+        unit = math.ldexp(1.0, 2 * (math.frexp(largest)[1] // 2))
         V, predictions = np.random.default_rng(0).standard_normal(self.primal.point.shape), np.empty(len(self.labels))
         if not self.design.is_shared:
             self.state.work += _POWER_ITERATIONS
-            self.kernels.power_iterations(self.data, _POWER_ITERATIONS, V, predictions, self.all_rows)
+            self.kernels.power_iterations(self.data, unit, _POWER_ITERATIONS, V, predictions, self.all_rows)
         else:
             for _ in range(_POWER_ITERATIONS):
                 V /= np.maximum(np.linalg.norm(V, axis=0), np.finfo(float).tiny)
+                V /= unit
                 self._forward(V, predictions)
                 self._adjoint(predictions, V)
-        return np.sqrt(np.linalg.norm(V, axis=0))
+        return np.asarray(math.sqrt(unit) * np.sqrt(np.linalg.norm(V, axis=0)))
 
     def _first_weight(self) -> float:
         """omega = ||b|| / ||W|| for points of the size to expect: b on its bounds, and W a long way along X^T b."""
         b, G = self.dual.lower + self.dual.upper, np.empty_like(self.primal.point)
         self._adjoint(b, G)
         units = np.ones(len(G)) if self.units is None else self.units
-        far = self.form.far_point(G * units[:, None], float(np.abs(b).sum()), self.scale**2)
+        far = self.form.far_point(G * units[:, None], float(np.abs(b).sum()), self.scale * self.scale)
         length = float(np.linalg.norm(far / units[:, None]))
         return self._dual_length(b) / (length * math.sqrt(self.scale)) if length > 0.0 else 1.0
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench_mtl.core.designs import Design
-from bench_mtl.core.types import NEGLIGIBLE_SHARE, Array
+from bench_mtl.core.types import NEGLIGIBLE_SHARE, Array, gap_up_to_rounding
 from bench_mtl.model.forms import LinearForm
 from bench_mtl.model.regularisers import Penalty
 from bench_mtl.solvers.interior_point.equations import Equations, State
@@ -74,7 +74,7 @@ class Run:
         start = self._equations.start(np.swapaxes(W[..., self._rows, :], -1, -2))
         assert start is not None  # the row of the highest score is in every set
         self._x, self._careful = start, False
-        self._best, self._waited, self.relative_gap = math.inf, 0, 1.0
+        self._best, self._waited = math.inf, 0
 
     def _start_again(self) -> bool:
         """Start from zero, on all rows the second time; returns whether that is possible, and may help."""
@@ -133,9 +133,8 @@ class Run:
     def _gap(self, G: Array) -> float:
         """Return the gap of the whole problem relative to the objective, or to a share of what it is at 0."""
         upper = self._equations.objective(self._x)
-        size = max(upper, NEGLIGIBLE_SHARE * self._equations.scale)
-        gap = (upper - self._form.bound(self.dual, G)) / size if size > 0.0 else 0.0
-        return min(1.0, gap) if gap > 0.0 else 0.0
+        gap = gap_up_to_rounding(upper, self._form.bound(self.dual, G), NEGLIGIBLE_SHARE * self._equations.scale)
+        return min(1.0, gap) if math.isfinite(gap) else gap
 
     def _scores(self, G: Array) -> Array:
         """Return the dual norms of all rows of G, those of entries in units in which their penalty is that of rows."""

@@ -147,6 +147,33 @@ def test_interior_points_come_to_the_optimum_of_those_on_the_host(name: str) -> 
     assert record.samples[-1].step <= 30
 
 
+DRAW = np.random.default_rng(0)
+#: Problems whose optimum is almost 0, and whose optimum is at 0, with the entries of a start.
+AT_ZERO = {
+    "almost 0": (TaskData.shared(DRAW.standard_normal((20, 60)), np.sign(DRAW.standard_normal((20, 3)))), {"radius": 1e3}, 0.0),
+    "zero is optimal": (
+        TaskData.shared(np.array([[-1.0], [0.0], [1.0], [0.0]]), np.array([[1.0], [1.0], [1.0], [-1.0]])), {"penalty": 0.05}, 0.5,
+    ),
+}  # fmt: skip
+
+
+@needs_jax
+@pytest.mark.parametrize("solver", [AcceleratorInteriorPoint(), AcceleratorGradient()])
+@pytest.mark.parametrize("name", AT_ZERO)
+def test_optima_of_zero_are_proven(name: str, solver: Any) -> None:
+    data, bound, start = AT_ZERO[name]
+    problem = L1InfGLM(data, loss="logistic", **bound)
+    record = run(problem, solver, tolerance=1e-6, limits=20.0, start=np.full(problem.point_shape, start))
+    assert record.status is Status.VERIFIED, record.reason
+
+
+@needs_jax
+def test_a_gap_is_stated_with_its_dual_point() -> None:
+    problem = PROBLEMS["l1inf_hinge-shared"]
+    for iterate in islice(AcceleratorPDHG(target=1e-12).steps(problem), 60):
+        assert iterate.claim is None or iterate.claim == np.inf or iterate.dual is not None
+
+
 def test_interior_points_refuse_tasks_of_unlike_size_and_sparse_data_of_each() -> None:
     for layout in REFUSED:
         reason = AcceleratorInteriorPoint().incompatibility(PROBLEMS[f"l1inf_hinge-{layout}"])

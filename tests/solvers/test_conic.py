@@ -108,7 +108,7 @@ def test_the_ladder_starts_loose_and_ends_tight_and_a_time_limit_is_told_from_ot
         answer = solver.solve(program, tolerance, 30.0)
         assert (answer.claims_optimal, answer.out_of_time) == (True, False)
         assert answer.info["backend_solve_seconds"] > 0.0 <= answer.setup_seconds
-        assert problem.certify(answer.iterate).relative_gap < gap
+        assert problem.certify(answer.finish()).relative_gap < gap
         steps.append(answer.iterate.step)
     assert 0 < steps[0] <= steps[1] - (method not in (None, "simplex"))
     assert (backend, method) in UNLIMITED or solver.solve(program, 1e-9, 1e-4).out_of_time
@@ -171,7 +171,7 @@ def test_a_backend_in_no_table_says_what_it_needs(hinge: L1InfHinge) -> None:
     assert scipy.incompatibility(hinge) is None
     assert scipy.version.startswith("(cvxpy")
     answer = answered(scipy, hinge, 1e-8)
-    assert hinge.certify(answer.iterate).relative_gap < 1e-6
+    assert hinge.certify(answer.finish()).relative_gap < 1e-6
     with pytest.raises(InputError, match="tolerance_options must be a list of names"):
         Conic(tolerance_options=("",))
     assert Conic(backend="SCS", tolerance_options=["eps_rel"]).tolerance_options == ("eps_rel",)  # type: ignore[arg-type]
@@ -191,7 +191,7 @@ def test_proxqp_proves_a_gap_again_and_again() -> None:
     problem = RidgeHinge(synthetic_l1inf(tasks=3, features=8, examples=10), ridge=0.1)
     conic = fitting(problem, "PROXQP", None)
     program = conic.compile(conic.build(problem))
-    first, second = (conic.solve(program, 1e-7, 30.0).iterate for _ in range(2))
+    first, second = (conic.solve(program, 1e-7, 30.0).finish() for _ in range(2))
     np.testing.assert_array_equal(first.primal, second.primal)
     assert problem.certify(first).relative_gap < 1e-4
 

@@ -121,3 +121,12 @@ def test_a_run_goes_on_after_a_claim_and_from_a_dual_point() -> None:
     record = proven(problem, DualCoordinateAscent(), AIM)
     first = next(DualCoordinateAscent().aimed_at(AIM).resume(problem, Iterate(record.solution, record.dual)))
     assert first.claim <= AIM * (1.0 + 1e-6)
+
+
+def test_a_dual_point_alone_states_the_gap_of_the_point_beside_it() -> None:
+    draw = np.random.default_rng(0)
+    problem = RidgeHinge(TaskData.shared(draw.standard_normal((80, 5)), np.sign(draw.standard_normal((80, 2)))), ridge=0.1)
+    good = proven(problem, DualCoordinateAscent(), 1e-6)
+    for point in (problem.zero(), good.solution):
+        first = next(iter(DualCoordinateAscent().aimed_at(1e-5).resume(problem, Iterate(point, good.dual))))
+        assert first.claim == pytest.approx(problem.certify(first).relative_gap, rel=1e-6, abs=1e-9)

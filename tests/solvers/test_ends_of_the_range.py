@@ -9,10 +9,29 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from bench_mtl import InputError, Iterate, Problem, Status, run
+from bench_mtl import InputError, Iterate, IterativeSolver, Problem, Status, load_registry, run
 from bench_mtl.data import TaskData, read_shards, write_shards
-from bench_mtl.problems import GroupBoosting, L1BallGLM, L1InfGLM, L1InfHinge, Portfolio, SparseLowRank, TaskRelationships, TraceNormGLM
-from bench_mtl.solvers import AlternatingRelationships, ConsensusADMM, DualNewton, FrankWolfeSmooth, InteriorPoint, WorkingSet
+from bench_mtl.problems import (
+    L12GLM,
+    GroupBoosting,
+    L1BallGLM,
+    L1InfGLM,
+    L1InfHinge,
+    Portfolio,
+    RidgeHinge,
+    SparseLowRank,
+    TaskRelationships,
+    TraceNormGLM,
+)  # fmt: skip
+from bench_mtl.solvers import (
+    AlternatingRelationships,
+    ConsensusADMM,
+    DualNewton,
+    ExponentiatedGradient,
+    FrankWolfeSmooth,
+    InteriorPoint,
+    WorkingSet,
+)
 
 ONE, RNG = np.ones((4, 1)), np.random.default_rng(0)
 WITH_ZEROS = TaskData.shared(RNG.standard_normal((20, 4)) * [1.0, 0.0, 1.0, 1.0], RNG.standard_normal((20, 1)))
@@ -128,7 +147,55 @@ def test_numbers_that_overflow_end_a_run() -> None:
     assert not run(portfolio, "simplex_newton", limits=3.0).status.is_failure
     ball = L1BallGLM(TaskData.shared(np.full((3, 2), 1e166), np.ones((3, 1))), radius=1.0)
     with np.errstate(all="ignore"):
-        assert not run(ball, "exponentiated_gradient", limits=3.0).status.is_failure
+        for solver in (ExponentiatedGradient(), ExponentiatedGradient(batch=1)):
+            assert not run(ball, solver, limits=3.0).status.is_failure
+        tiny = L1BallGLM(TaskData.shared(np.full((3, 2), 1e-160), np.full((3, 1), 1e-150)), radius=1.0)
+        assert not run(tiny, "exponentiated_gradient", limits=3.0).status.is_failure
+        X, Y = 1e-156 * RNG.standard_normal((10, 3)), RNG.standard_normal((10, 2))
+        assert not run(TaskRelationships(TaskData.shared(X, Y), ridge=0.1, coupling=0.1), "spectral_gradient", limits=3.0).status.is_failure
+
+
+def test_a_line_may_end_where_the_slope_is_infinite() -> None:
+    X = np.array([[1.0, 1e-20], [1.0, 1000.0], [1.0, 1000.0], [1.0, 1000.0]])
+    iterates = list(islice(FrankWolfeSmooth().steps(Portfolio(TaskData.shared(X, np.zeros((4, 1))))), 30))
+    assert iterates[-1].primal.ravel() == pytest.approx([0.25, 0.75], abs=0.01)
+
+
+def test_targets_of_any_size_are_fitted_by_second_order_steps() -> None:
+    X, Y = RNG.standard_normal((60, 7)), RNG.standard_normal((60, 3))
+    for size in (1e-15, 1.0, 1e15):
+        record = run(L12GLM(TaskData.shared(X, size * Y), penalty="0.1 max"), DualNewton(), tolerance=1e-9, limits=10.0)
+        assert record.status is Status.VERIFIED, record.reason
+
+
+ONE_TASK = TaskData.shared(RNG.standard_normal((20, 5)), np.sign(RNG.standard_normal((20, 1))))
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        SparseLowRank(ONE_TASK, penalty=0.5, radius=0.4),
+        *(L1InfHinge(ONE_TASK, **bound) for bound in ({"radius": 1.0}, {"penalty": "0.2 max"})),
+        *(L1BallGLM(ONE_TASK, loss=loss, radius=1.0) for loss in ("squared", "logistic")),
+        *(L12GLM(ONE_TASK, loss=loss, penalty="0.2 max") for loss in ("squared", "logistic")),
+        TraceNormGLM(ONE_TASK, radius=1.0),
+        RidgeHinge(ONE_TASK, ridge=0.1),
+    ],
+    ids=repr,
+)
+def test_what_is_handed_out_of_a_single_task_is_not_changed_afterwards(problem: Problem) -> None:
+    """A transposed or stacked view of one column is no copy."""
+    for name, kind in load_registry().solvers.items():
+        solver = kind()
+        if not isinstance(solver, IterativeSolver) or solver.incompatibility(problem) is not None:
+            continue
+        iterates, copies = [], []
+        for iterate in islice(solver.steps(problem), 6):
+            iterates.append(iterate)
+            copies.append([None if part is None else part.copy() for part in iterate[:2]])
+        for iterate, copy in zip(iterates, copies, strict=True):
+            for part, before in zip(iterate[:2], copy, strict=True):
+                assert part is before is None or np.array_equal(part, before), f"{name} changes an iterate of {problem!r}"
 
 
 def test_few_examples_in_shards_are_taken(tmp_path: Path) -> None:

@@ -163,3 +163,19 @@ def test_points_that_cannot_be_projected_are_refused() -> None:
     huge = BallHinge(TaskData.shared(np.eye(2), np.ones((2, 2))), radius=1.0, norm="l2")
     with pytest.raises(InputError, match="pdhg cannot project points of this size"):
         next(islice(PDHG(primal_weight=1e-300).steps(huge), 1, None))
+
+
+@pytest.mark.parametrize("size", [1e-120, 1e-90, 1e80, 1e140])
+@pytest.mark.parametrize("is_shared", [True, False])
+def test_norms_are_estimated_of_features_of_any_size(size: float, is_shared: bool) -> None:
+    draw = np.random.default_rng(0)
+    X, labels = draw.standard_normal((60, 8)), np.sign(draw.standard_normal((60, 2)))
+
+    def estimated(size: float) -> Array:
+        data = TaskData.shared(size * X, labels) if is_shared else TaskData.per_task([size * X] * 2, list(labels.T))
+        problem = L1InfHinge(data, radius=1.0 / size)
+        run = Run(problem.form(Hinges))
+        run.start(problem.zero(), None, per_task=True, primal_weight=None)
+        return run.estimated_norms()
+
+    np.testing.assert_allclose(estimated(size) / size, estimated(1.0), rtol=1e-6)

@@ -11,7 +11,7 @@ from solver_data import proven
 from bench_mtl.core.types import Array
 from bench_mtl.data import TaskData
 from bench_mtl.model.forms import Hinges, LinearForm
-from bench_mtl.problems import DirtyModel, L1InfHinge
+from bench_mtl.problems import DirtyModel, L1InfGLM, L1InfHinge
 from bench_mtl.solvers import InteriorPoint, WorkingSet
 from bench_mtl.solvers.interior_point.equations import Equations, State
 from bench_mtl.solvers.interior_point.solver import equations_of
@@ -105,3 +105,14 @@ def test_ends_with_a_note_where_memory_does() -> None:
     iterates = list(islice(WorkingSet(first=2, memory_gib=30e3 / 2**30).steps(problem), 100))
     assert len(iterates) < 100
     assert "rows would need" in iterates[-1].note
+
+
+def test_the_last_step_before_a_fresh_start_states_its_own_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = np.random.default_rng(0)
+    problem = L1InfGLM(TaskData.shared(draw.standard_normal((60, 30)), draw.standard_normal((60, 3))), penalty="0.1 max")
+    steps = iter(WorkingSet().steps(problem))
+    for _ in range(9):
+        next(steps)
+    monkeypatch.setattr("bench_mtl.solvers.working_set.run.PATIENCE", 0)
+    last = next(steps)
+    assert last.claim == pytest.approx(problem.certify(last).relative_gap, rel=0.1, abs=1e-9)

@@ -89,7 +89,7 @@ def standardise(data: TaskData, X: Matrix) -> Fitted:
     sparse = isinstance(X, sp.csr_array)
     scaler = StandardScaler(with_mean=not sparse).fit(X)
     constant = _vector(X.max(axis=0)) == _vector(X.min(axis=0))
-    count = int(np.count_nonzero(constant))
+    count, nearly = int(np.count_nonzero(constant)), int(np.count_nonzero(~constant & (scaler.scale_ == 1.0) & (scaler.var_ < 0.5)))
 
     def transform(rows: Matrix) -> Matrix:
         scaled = scaler.transform(rows)
@@ -102,7 +102,8 @@ def standardise(data: TaskData, X: Matrix) -> Fitted:
         how, constants = "scaled to unit standard deviation, and not centred, so that they stay sparse", "stayed as they are"
     else:
         how, constants = "standardised to mean 0 and standard deviation 1", "became 0"
-    return Fitted(transform, f"Features were {how}" + (f"; {count} constant feature(s) {constants}." if count else "."))
+    stayed = f"; {nearly} that vary by rounding alone were not scaled" if nearly else ""
+    return Fitted(transform, f"Features were {how}" + (f"; {count} constant feature(s) {constants}" if count else "") + f"{stayed}.")
 
 
 def tfidf(data: TaskData, X: Matrix) -> Fitted:

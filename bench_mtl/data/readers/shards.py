@@ -63,6 +63,7 @@ def write_shards(
     ------
     InputError : the folder exists, there is no part, parts are not alike, one has NaN or inf, or `tasks` do not fit the parts.
     """
+    folder = Path(folder)
     if folder.exists():
         raise InputError(f"{folder} exists: shards are written to a new folder")
     folder.parent.mkdir(parents=True, exist_ok=True)

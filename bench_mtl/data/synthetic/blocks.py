@@ -202,7 +202,7 @@ def blocks_sparse(
     return _kept(folder, recipe, cluster=cluster, workers=workers, memory_gib=memory_gib)
 
 
-def write_synthetic_shards(folder: Path, recipe: BlockRecipe) -> Path:
+def write_synthetic_shards(folder: str | Path, recipe: BlockRecipe) -> Path:
     """Write the blocks of a recipe in shards, a block in memory at a time; return their manifest, whose ``origin`` tells the recipe.
 
     Raises InputError: the folder exists.
@@ -233,7 +233,8 @@ def _kept(folder: str | Path | None, recipe: BlockRecipe, **who: Any) -> TaskDat
 
 def _origin(recipe: BlockRecipe) -> dict[str, Any]:
     """Return all that decides the bits of the data, but the processor."""
-    return {"generator": recipe.name, "version": VERSION, "numpy": np.__version__, "parameters": asdict(recipe)}
+    parameters = {name: value.item() if isinstance(value, np.generic) else value for name, value in asdict(recipe).items()}
+    return {"generator": recipe.name, "version": VERSION, "numpy": np.__version__, "parameters": parameters}
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bench_mtl.core.rounding import Interval
-from bench_mtl.core.types import NEGLIGIBLE_SHARE, Array
+from bench_mtl.core.types import NEGLIGIBLE_SHARE, Array, gap_up_to_rounding
 from bench_mtl.model.forms.linear import LinearForm, are_of, name_under
 from bench_mtl.model.intercepts import exactly_balanced
 from bench_mtl.model.losses import hinge_dual
@@ -88,9 +88,8 @@ class Hinges(LinearForm):
 
     def relative_gap(self, point: Array, dual: Array) -> float:
         """Return the relative gap of a feasible point and any dual array, up to rounding; relative to a share of f at 0 if it is less."""
-        value, a = self.objective(point), self.admissible(dual)
-        size = max(value, NEGLIGIBLE_SHARE * float(self.weights.sum()))
-        return max(0.0, value - self.bound(a, self.adjoint(a))) / size if size > 0.0 else 0.0
+        a = self.admissible(dual)
+        return gap_up_to_rounding(self.objective(point), self.bound(a, self.adjoint(a)), NEGLIGIBLE_SHARE * float(self.weights.sum()))
 
     def far_point(self, G: Array, total: float, curvature: float) -> Array:
         """A point along G = K^T a of the size to expect of a solution: as far as the loss may fall, but within the radius of a ball.

@@ -59,7 +59,7 @@ def _cases(times: pd.DataFrame) -> pd.DataFrame:
     keys = ["problem", "instance", "solver", "target"]
     ran = times["status"] != Status.SKIPPED
     failed = times["seconds"].isna()
-    had = times[["limit_seconds", "longest_attempt_seconds"]].min(axis=1)
+    had = times["longest_attempt_seconds"].clip(upper=times["limit_seconds"])  # missing where no clock has moved
     rows = times[[*keys, "repetition", "seconds"]].assign(
         kind=times["solver"].map(times.groupby("solver")["kind"].last()),
         case=times.groupby(["problem", "instance"], sort=False).ngroup(),

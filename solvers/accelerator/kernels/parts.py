@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from bench_mtl.core.types import NEGLIGIBLE_SHARE
 from bench_mtl.solvers.accelerator.kernels.thresholds import Thresholds, lengths, project, prox, squared_values
 
 
@@ -167,9 +168,11 @@ def bound(kind: Kind, data: Data, r: Any, G: Any) -> Any:
 
 
 def relative_gap(kind: Kind, data: Data, point: tuple[Any, Any], dual: tuple[Any, Any]) -> Any:
-    """Return the plain relative gap of W with its predictions and r with its X^T r; inf where one of both ends is no finite number."""
+    """Return the plain relative gap of W with its predictions and r with its X^T r, relative to a share of f(0) where the optimum is almost
+    0; inf where one of both ends is no finite number."""
     upper, lower = objective(kind, data, *point), bound(kind, data, *dual)
-    gap = jnp.where(upper > 0.0, jnp.maximum(upper - lower, 0.0) / upper, 0.0)
+    size = jnp.maximum(upper, NEGLIGIBLE_SHARE * loss_value(kind, data, jnp.zeros_like(data.y)))
+    gap = jnp.where(size > 0.0, jnp.maximum(upper - lower, 0.0) / jnp.where(size > 0.0, size, 1.0), 0.0)
     return jnp.where(jnp.isfinite(upper) & jnp.isfinite(lower), gap, jnp.inf)
 
 

@@ -165,6 +165,9 @@ def test_fingerprints_tell_recipes_apart_and_not_folders_and_read_no_data(tmp_pa
     assert fingerprint(spec, seed=0) != fingerprint(spec, seed=1)
     assert fingerprint(spec, seed=0) != fingerprint({**spec, "examples": 31}, seed=0)
     manifest = write_synthetic_shards(tmp_path / "set", DENSE)
+    of_numpy = replace(DENSE, examples=np.int64(DENSE.examples), seed=np.uint8(DENSE.seed))
+    again = write_synthetic_shards(str(tmp_path / "again"), of_numpy)
+    assert again.read_bytes() == manifest.read_bytes()
     before = fingerprint({"file": str(manifest)})
     for file in manifest.parent.glob("*.npy"):
         file.unlink()  # the manifest has the hashes of all of them

@@ -306,8 +306,8 @@ class Ladder(OneShotSolver):
         word = self.words[round(-np.log10(tolerance)) - 1]
         if word == "raise":
             raise ZeroDivisionError
-        point = Iterate(program.zero()) if word in ("point", "late") else None
-        return Answer(point, False, word, out_of_time=word in ("late", "out"))
+        point = Iterate(program.zero()) if word in ("point", "late", "claim") else None
+        return Answer(point, word == "claim", word, out_of_time=word in ("late", "out"))
 
 
 @pytest.mark.parametrize(
@@ -319,6 +319,8 @@ class Ladder(OneShotSolver):
         (("point", "late", "point"), Status.TIMEOUT, 2),
         (("point", "out", "point"), Status.TIMEOUT, 1),
         (("point", "raise"), Status.ERROR, 1),
+        (("point", "claim"), Status.WRONG, 2),
+        (("claim", "fail"), Status.INACCURATE, 1),
     ],
 )
 def test_a_ladder_keeps_what_its_rungs_gave(problem: L1InfHinge, words: tuple[str, ...], status: Status, samples: int) -> None:

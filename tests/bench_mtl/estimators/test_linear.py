@@ -303,7 +303,7 @@ def test_labels(name: str) -> None:
         (LABELS * np.array([1, 0, 1]), "y of task 1 has only one class, 0: a task needs 2"),
         (pd.DataFrame(LABELS * np.array([1, 0, 1]), columns=["x", "y", "z"]), "y of task 'y' has only one class, 0: a task needs 2"),
         (LABELS + LABELS[:, [1, 2, 0]], "y of task 0 has 3 classes: a task needs 2"),
-        (np.array([["a", "b", 1], [1, "a", 2]] * 30, dtype=object), "y of task 0 has labels of different types, which cannot be ordered"),
+        (np.array([["a", "b", 1], [1, "a", 2]] * 30, dtype=object), "y of task 0 has labels that cannot be ordered"),
     ):
         with pytest.raises(InputError, match=message):
             model_of(name).fit(X, y)

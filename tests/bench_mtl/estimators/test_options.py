@@ -144,6 +144,14 @@ def test_a_callback_hears_of_each_certificate_and_may_end_the_fit() -> None:
     assert all(p.bound <= p.objective and p.seconds >= 0.0 for p in heard)
     assert (heard[-1].objective, heard[-1].bound, heard[-1].iteration) == (model.objective_, model.dual_bound_, model.n_iter_)
     assert heard[-1].gap <= 1e-8 < heard[0].gap
+
+    class Log(list[Progress]):
+        def __call__(self, progress: Progress) -> None:
+            self.append(progress)
+
+    log = Log()  # empty, and so false
+    public.L12Regressor(penalty="0.01 max", callback=log).fit(X, Y)
+    assert log
     with pytest.warns(ConvergenceWarning, match="the callback ended it"):
         ended = model.set_params(callback=lambda progress: progress.gap < 0.5).fit(X, Y)
     assert 1e-8 < ended.gap_ < 0.5

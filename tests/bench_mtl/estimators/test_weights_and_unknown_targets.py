@@ -1,5 +1,6 @@
 """Weights of classes and of tasks, and targets that are not observed: each is the fit that somebody would make by hand."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -254,3 +255,18 @@ def test_what_cannot_do_without_a_target_says_so() -> None:
         public.L1InfRegressor().fit_tasks([X] * 3, list(nothing.T))
     with pytest.raises(InputError, match="y of task 0 has only one class"):
         public.L1InfClassifier().fit(X, np.where((LABELS == 0) & (np.arange(3) == 0), np.nan, LABELS))
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        (np.where(np.arange(60) == 7, np.nan, 1.0), "sample_weight"), (np.where(np.arange(60) == 7, -1.0, 1.0), "sample_weight"),
+        (np.ones(59), "sample_weight"), (np.ones(1), "sample_weight"), (math.nan, "sample_weight must be finite"),
+    ],
+)  # fmt: skip
+def test_weights_of_a_score_are_checked_as_those_of_a_fit(weights: Any, message: str) -> None:
+    model = public.L1InfClassifier(5.0).fit(X, CLASSES)
+    for call in (model.fit, model.score):
+        with pytest.raises(InputError, match=message):
+            call(X, CLASSES, sample_weight=weights)
+    assert model.score(X, CLASSES, sample_weight=2.0) == model.score(X, CLASSES)

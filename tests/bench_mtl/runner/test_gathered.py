@@ -66,6 +66,20 @@ def test_a_run_has_not_endless_samples(monkeypatch: pytest.MonkeyPatch) -> None:
         gathered.take(sampled)
 
 
+@pytest.mark.parametrize(
+    "sample",
+    [
+        Sample(0.5, 1, math.nan, Certificate(1.0, 0.0, 0.0)), Sample(0.5, 2**63, 1.0, Certificate(1.0, 0.0, 0.0)),
+        Sample(0.5, 1, 1.0, Certificate(math.nan, 0.0, 0.0)), Sample(0.5, 1, 1.0, Certificate(1.0, 0.0, 0.0), measures=(("a", math.nan),)),
+    ],
+)  # fmt: skip
+def test_a_sample_that_no_row_can_hold_is_none(sample: Sample) -> None:
+    gathered = Gathered()
+    gathered.take(BEGUN)
+    with pytest.raises(UnreadableError, match="in the place of a number"):
+        gathered.take(Sampled(sample))
+
+
 @pytest.mark.parametrize("status", Status)
 def test_only_an_error_says_where_it_was_raised(status: Status) -> None:
     gathered, places = Gathered(), (Place("solvers/mine.py", 31, "Mine.steps", ""),)

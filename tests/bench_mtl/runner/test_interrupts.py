@@ -47,13 +47,17 @@ def test_one_interrupt_finishes_the_running_case_and_a_second_run_is_refused(tmp
     assert still_to_run(first) == waits[len(ended) - 1 :] != []
 
 
-@pytest.mark.parametrize(("numbers", "slots"), [([signal.SIGINT, signal.SIGINT], "2"), ([signal.SIGTERM], "1")])
-def test_two_interrupts_and_a_termination_stop_now(tmp_path: Path, numbers: list[signal.Signals], slots: str) -> None:
+@pytest.mark.parametrize(
+    ("numbers", "slots", "options"), [([signal.SIGINT, signal.SIGINT], "2", ()), ([signal.SIGTERM], "1", ("--force", "--retry-failed"))]
+)
+def test_two_interrupts_and_a_termination_stop_now(
+    tmp_path: Path, numbers: list[signal.Signals], slots: str, options: tuple[str, ...]
+) -> None:
     if int(slots) > len(os.sched_getaffinity(0)):
         pytest.skip("one processor only")
     text = suite_text('name = "silent"', solver("waits", "number", 1, 2, 3), limits="seconds = 60.0")
     command = command_for(tmp_path, text)
-    with command.start("--slots", slots) as process:
+    with command.start("--slots", slots, *options) as process:
         await_line(process, "[1/4]")
         assert await_that(lambda: len(descendants(process.pid)) >= 1 + 2 * int(slots))  # a certifier each
         process.send_signal(numbers[0])
@@ -62,7 +66,8 @@ def test_two_interrupts_and_a_termination_stop_now(tmp_path: Path, numbers: list
             process.send_signal(number)
         stdout, stderr = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert stderr.strip().splitlines()[-1] == GOES_ON
+    without = " without --force and --retry-failed" if options else ""
+    assert stderr.strip().splitlines()[-1] == GOES_ON.replace("the same command", f"the same command{without}")
     assert "waits" not in stdout
     assert command.leaves_nothing()
     assert still_to_run(command) == ["waits_1", "waits_2", "waits_3"]

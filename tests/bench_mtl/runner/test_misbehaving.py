@@ -81,6 +81,10 @@ ENDS: Mapping[str, tuple[str, str, str]] = {
     "yields_nan": ("yield Iterate(np.full(zero.shape, np.nan), None, 3)", "error", "NaN"),
     "yields_a_shape": ("yield Iterate(np.zeros(7), None, 3)", "error", "shape"),
     "counts_nan": ("yield Iterate(zero, None, np.nan, 1.0)", "error", ""),
+    "counts_no_work": (
+        "import bench_mtl.engine.driver as d\nS = d.Sample\nd.Sample = lambda s, k, w, *a, **o: S(s, k, float('nan'), *a, **o)",
+        "crashed", "sent what cannot be read",
+    ),
     # It writes to its inputs, to the pipe, to standard output.
     "writes_to_its_input": ("problem.weights[...] = 0.0", "error", "read-only"),
     "unlocks_its_input": (
