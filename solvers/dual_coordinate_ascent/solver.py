@@ -81,7 +81,6 @@ class Passes(Stepper):
         import bench_mtl.solvers.dual_coordinate_ascent.kernels as kernels
 
         self._solver, self._kernels = solver, kernels
-        self._passes: Any = kernels.passes
         self._form, self._fit, self._rows = form, form.fit, TaskRows.of(form)
         weights, shrink = np.array(form.fit.weights, dtype=np.float64).ravel(), 1.0 / form.squared_norms.strengths[0]
         is_soft = isinstance(form.fit.loss, SquaredHinge)
@@ -126,7 +125,7 @@ class Passes(Stepper):
         if math.isfinite(self._claim):  # which was no proof: a task that can do better is visited; none where every gap is 0
             gaps, widths = (self._state.tasks[:, column] for column in (self._kernels.GAP, self._kernels.WIDTH))
             self._aim = _NEXT * float((gaps / self._objectives)[widths > 0.0].max()) or -1.0
-        visited, passes = self._passes(self._rows, self._boxes, self._state, self._allowed, 1 + self._step // _STEP_SHARE)
+        visited, passes = self._kernels.passes(self._rows, self._boxes, self._state, self._allowed, 1 + self._step // _STEP_SHARE)
         self._visited += visited
         self._step += passes
         return self

@@ -179,7 +179,7 @@ class NewtonStepper(Stepper):
         """Return the state at a feasible point, with its dual point or the one of the residuals there."""
         fit, design, point = self.problem.fit, self.scaled.design, at.primal
         predictions = fit.shifted(self.problem.predictions(point))
-        points = tuple(term.point_of(W) for term, W in zip(self.terms, self._parts(point), strict=True))
+        points = tuple(term.point_of(W) for term, W in zip(self.terms, point.reshape(-1, *point.shape[-2:]), strict=True))
         V = sum((term.scaled_features(Z) for term, Z in zip(self.terms, points, strict=True)), np.zeros(point.shape[-2:]))
         b = design.task_sums(predictions - design.forward(V)) / np.asarray(design.sizes) if fit.intercept else np.zeros(design.n_tasks)
         dual = -fit.weights * fit.loss.derivatives(predictions, fit.targets) if at.dual is None else at.dual
@@ -228,12 +228,9 @@ class NewtonStepper(Stepper):
     def iterate(self, now: State) -> Iterate:
         return Iterate(self.point(now), now.dual, now.step, now.work, claim=now.gap)
 
-    def _parts(self, point: Array) -> Array:
-        return point if point.ndim == 3 else point[None]
-
     def point(self, now: State) -> Array:
-        W = np.stack([term.coefficients(Z) for term, Z in zip(self.terms, now.centre.points, strict=True)])
-        return W if len(self.problem.point_shape) == 3 else W[0]
+        parts = [term.coefficients(Z) for term, Z in zip(self.terms, now.centre.points, strict=True)]
+        return np.stack(parts).reshape(self.problem.point_shape)
 
     def after(self, now: State, solved: Solved) -> State:
         at = solved.at
