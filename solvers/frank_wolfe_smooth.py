@@ -73,7 +73,8 @@ def exact_steps(loss: Loss, t: Array, T: Array, longest: Array) -> Array:
     blocks = len(longest)
 
     def slopes(gamma: Array) -> Array:
-        return loss.block_sums(loss.derivatives(t + loss.per_block(gamma) * T) * T, blocks)
+        with np.errstate(all="ignore"):  # at the end of a line a slope may be infinite
+            return loss.block_sums(loss.derivatives(t + loss.per_block(gamma) * T) * T, blocks)
 
     low, high = np.zeros(blocks), longest.copy()
     first = at_low = slopes(low)

@@ -103,7 +103,7 @@ def read_rows(folder: Path) -> tuple[list[float], list[Run]]:
             run.counts_below = min((target for target in first if target > run.target), default=2.0)
     for alike in split(runs, "instance_key").values():  # what a gap was beside where a run was verified with a large relative one
         ends = [(run.samples[-1], run.target) for run in alike if run.status == VERIFIED and run.samples]
-        units = [(last.primal - last.dual) / target for last, target in ends if last.relative_gap > target]
+        units = [(last.primal - last.dual) * (1.0 + 1e-12) / target for last, target in ends if last.relative_gap > target]
         for run in alike:
             run.unit = max(units, default=None)
     together = [run for alike in split(runs, "problem_label").values() for run in alike]

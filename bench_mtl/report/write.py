@@ -48,7 +48,7 @@ class Written:
     paths: tuple[Path, ...]  # of report.html and report.md, as far as they were asked for; of the folder where neither was
     summary: str  # the summary table for a terminal, with the skipped pairs only counted
     contradictions: tuple[str, ...]  # a sentence for every instance on which proven bounds exclude each other
-    statuses: tuple[Status, ...]  # of the reported runs
+    statuses: tuple[Status, ...]  # of the reported runs, and of those for curves
 
 
 def write_and_sum_up(

@@ -92,7 +92,9 @@ def first_samples(runs: pd.DataFrame, samples: pd.DataFrame, targets: Iterable[f
     verified = runs[runs["status"] == Status.VERIFIED]
     points["aim"] = points["run_id"].map(pd.Series(numbers(verified, "target").to_numpy(), index=verified["id"]))
     by_run = points.groupby("run_id")
-    units = (by_run["distance"].transform("last") / points["aim"]).where(by_run["gap"].transform("last") > points["aim"])
+    # A little more than the quotient, whose rounding must not cost a run its own target.
+    units = by_run["distance"].transform("last") * (1.0 + 1e-12) / points["aim"]
+    units = units.where(by_run["gap"].transform("last") > points["aim"])
     points["unit"] = units.groupby(points["run_id"].map(pd.Series(runs["instance_key"].to_numpy(), index=runs["id"]))).transform("max")
     limits = points["run_id"].map(pd.Series(numbers(runs, "limit_seconds").to_numpy(), index=runs["id"])).fillna(inf)
     points = points[points["seconds"] <= limits + GRACE_SECONDS]

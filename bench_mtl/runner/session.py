@@ -102,8 +102,10 @@ def run_cases(
                 _store(store, case, outcome)
                 on_outcome(case, outcome)
     except BaseException:
-        _store_finished(store, running, on_outcome)
-        executor.stop()
+        try:
+            _store_finished(store, running, on_outcome)
+        finally:
+            executor.stop()
         raise
 
 

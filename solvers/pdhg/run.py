@@ -301,7 +301,7 @@ class Run:
         """Return lower bounds of sigma_max(X_k), by power iterations."""
         # In units in which neither squares nor fourth powers of the norms leave the range of doubles; powers of four change no bit.
         largest = max(float(self.data.values.max(initial=0.0)), -float(self.data.values.min(initial=0.0)))
-        unit = math.ldexp(1.0, 2 * (math.frexp(largest)[1] // 2))
+        unit = math.ldexp(1.0, min(2 * (math.frexp(largest)[1] // 2), 1022))
         V, predictions = np.random.default_rng(0).standard_normal(self.primal.point.shape), np.empty(len(self.labels))
         if not self.design.is_shared:
             self.state.work += _POWER_ITERATIONS

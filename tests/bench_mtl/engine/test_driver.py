@@ -320,7 +320,7 @@ class Ladder(OneShotSolver):
         (("point", "out", "point"), Status.TIMEOUT, 1),
         (("point", "raise"), Status.ERROR, 1),
         (("point", "claim"), Status.WRONG, 2),
-        (("claim", "fail"), Status.INACCURATE, 1),
+        (("fail", "claim", "fail"), Status.INACCURATE, 1),
     ],
 )
 def test_a_ladder_keeps_what_its_rungs_gave(problem: L1InfHinge, words: tuple[str, ...], status: Status, samples: int) -> None:

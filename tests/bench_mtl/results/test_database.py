@@ -157,7 +157,7 @@ def test_near_an_optimum_of_zero_what_verifies_one_run_counts_for_another() -> N
     """The first is verified with a relative gap of 1, as it is beside the scale; the second proves more, but not its own target."""
     runs = pd.DataFrame({"id": [1, 2], "status": [Status.VERIFIED, Status.INACCURATE], "target": [1e-2, 1e-6], "limit_seconds": [None] * 2})
     runs = runs.assign(problem_label="p", instance_key="i", solver_label=["s", "t"])
-    samples = pd.DataFrame({"run_id": [1, 2, 2], "seconds": [1.0, 0.5, 2.0], "primal": [8e-9, 9e-9, 1e-10], "dual": 0.0})
+    samples = pd.DataFrame({"run_id": [1, 2, 2], "seconds": [1.0, 0.5, 2.0], "primal": [2.774e-9, 9e-9, 1e-10], "dual": 0.0})
     samples = samples.assign(relative_gap=1.0, passes=1.0, iteration=1, asked_tolerance=None)
     times = times_to_gap(runs, samples, [1e-2, 1e-6]).set_index(["solver_label", "target"])["seconds"]
     assert times.dropna().to_dict() == {("s", 1e-2): 1.0, ("t", 1e-2): 2.0}
