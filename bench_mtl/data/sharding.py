@@ -80,7 +80,7 @@ class Sharded:
 
 
 def shard_file(
-    spec: Mapping[str, Any], folder: Path, *, rows: int | None = None, megabytes: float | None = None, name: str | None = None,
+    spec: Mapping[str, Any], folder: str | Path, *, rows: int | None = None, megabytes: float | None = None, name: str | None = None,
     data_dir: Path | None = None, notify: Callable[[str], None] = lambda _: None,
 ) -> Sharded:  # fmt: skip
     """Write the data of a file in shards, bit by bit those that `load` makes of it, with about two shards in memory.

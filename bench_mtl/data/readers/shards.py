@@ -42,7 +42,7 @@ SHARED, BY_TASK = 1, 2
 
 
 def write_shards(
-    folder: Path,
+    folder: str | Path,
     parts: Iterable[tuple[Any, Any]],
     *,
     name: str = "unnamed",
