@@ -30,7 +30,9 @@ def test_every_solver_has_eight_settings_on_data_that_no_suite_uses() -> None:
 def test_a_setting_that_does_not_get_there_counts_with_the_limit() -> None:
     labels, seconds, ids = ["scs", "scs scale=1.0"] * 2, [1.0, 0.5, 4.0, None], [3, 1, 4, 2]  # the defaults ended last
     runs = pd.DataFrame({"id": ids, "position": range(4), "problem": "p", "solver": "conic", "solver_label": labels})
-    runs = runs.assign(problem_label="p", options='{"backend": "SCS"}', limit_seconds=32.0, status=str(Status.TIMEOUT), target=1e-4)
+    runs = runs.assign(
+        problem_label="p", instance_key="i", options='{"backend": "SCS"}', limit_seconds=32.0, status=str(Status.TIMEOUT), target=1e-4
+    )
     samples = pd.DataFrame({"run_id": ids, "seconds": seconds, "relative_gap": [1e-5, 1e-5, 1e-5, 1e-2]})
     samples = samples.assign(primal=1.0, dual=0.0, passes=0.0, iteration=1, asked_tolerance=1e-4)
     best, worst = settings(SimpleNamespace(runs=runs, samples=samples, targets=(1e-4,))).to_dict("records")  # type: ignore[arg-type]

@@ -91,7 +91,7 @@ def low_rank_of(data: TaskData) -> SparseLowRank:
         (low_rank_of(drawn(40, 12)), "admm"),
         (low_rank_of(drawn(10, 100)), "partial_minimisation"),
         (low_rank_of(drawn(10, 12, is_shared=False)), "admm"),
-        (low_rank_of(drawn(10, 100, is_shared=False)), "admm"),
+        (low_rank_of(drawn(10, 100, is_shared=False)), "dual_newton"),
     ],
 )
 def test_other_problems_have_their_solver_by_loss_norm_and_shape(problem: Problem, picked: str) -> None:
