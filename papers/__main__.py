@@ -100,6 +100,9 @@ def _run(chosen: argparse.Namespace) -> int:
     cells = cells_of(experiment(chosen.name), chosen.scale, load_registry(), chosen.data_dir)
     folder = chosen.out or Path("results") / chosen.name
     make_executor = executor_for(Setting(1, None, chosen.data_dir), slots=chosen.slots)
+    for source in chosen.sources:
+        with CellStore(source):  # which has to be there before a new one is made
+            pass
     with CellStore(folder, chosen.name, writes=True) as store:
         for source in chosen.sources:
             print(f"{store.take_over(cells, source)} cells taken over from {source}")

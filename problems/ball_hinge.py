@@ -15,7 +15,7 @@ from bench_mtl.core.types import Array
 from bench_mtl.model.fit_problem import HingeProblem
 from bench_mtl.model.linear_loss import REDUCTIONS
 from bench_mtl.model.task_balls import TASK_BALLS, TaskBalls
-from bench_mtl.model.task_data import TaskData
+from bench_mtl.model.task_data import TaskData, true_part
 from bench_mtl.model.tiny_data import FEATURES, TASKS, tiny_data, weighted
 
 
@@ -85,10 +85,8 @@ def _radii(radius: Any, data: TaskData, balls: type[TaskBalls]) -> Array:
     if isinstance(radius, str):
         if radius != "truth":
             raise InputError("radius", radius, "a number, a list with one a task, or 'truth'")
-        if "W" not in data.truth:
-            raise InputError(f"radius 'truth' needs data that know their true W, which '{data.name}' do not: give a number")
-        return balls(np.zeros(m)).norms(data.truth["W"])
-    if not isinstance(radius, (list, tuple, np.ndarray)):
+        return balls(np.zeros(m)).norms(true_part("radius", data, "W"))
+    if not isinstance(radius, (list, tuple, np.ndarray)) or (isinstance(radius, np.ndarray) and radius.ndim == 0):
         return np.full(m, real_number("radius", radius))
     if len(radius) != m:
         raise InputError("radius", len(radius), f"have one number a task, {m}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -186,14 +186,12 @@ def check(folders: tuple[Path, ...], drop: bool, recertify: bool, data_dir: Path
     def look(folder: Path, document: dict[str, Any]) -> bool:
         return _is_whole(folder, document, drop=drop) and (not recertify or _is_proven(folder, document, data_dir, plugins))
 
-    def without_files() -> Iterator[Path]:
-        for folder in folders:
-            if len(folders) > 1 and folder.is_file():
-                say(f"{folder}: a file, not a folder: skipped")
-            else:
-                yield folder
-
-    code, documents = _each(without_files(), {"checked": None, "set_aside": None, "recertified": None}, look)
+    given = [folder for folder in folders if len(folders) == 1 or not folder.is_file()]
+    if not given:
+        raise InputError(f"{', '.join(map(str, folders))}: files, and no folder of results")
+    for file in sorted({*folders} - {*given}):
+        say(f"{file}: a file, not a folder: skipped")
+    code, documents = _each(given, {"checked": None, "set_aside": None, "recertified": None}, look)
     return code, lambda: {"folders": documents}
 
 

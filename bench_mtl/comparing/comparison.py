@@ -114,13 +114,15 @@ class Comparison:
         """Write the report to `folder`, with the results beside it, and return the path of its text.
 
         The `formats` are such as "md", "html", "csv", "svg"; all by default. Raises InputError where the folder holds other results or
-        another report, or cannot be written to.
+        another report, or cannot be written to, or a format is not known.
         """
         from bench_mtl.report import write_report
+        from bench_mtl.report.formats import chosen
         from bench_mtl.results import FILE_NAME
         from bench_mtl.results.database import require_free
         from bench_mtl.results.files import made_folder
 
+        chosen(formats)  # before anything is copied
         target = Path(folder)
         if target.absolute() != self.folder.absolute():
             if (target / FILE_NAME).exists():

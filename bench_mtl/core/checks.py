@@ -23,6 +23,7 @@ def real_array(name: str, value: Any, *, ndim: int | None = None, is_nan_allowed
     try:
         if np.iscomplexobj(value):
             raise not_real(name, value, "not complex ones")
+        _require_unmasked(name, value)
         array = np.ascontiguousarray(value, dtype=np.float64) if np.ndim(value) else np.asarray(value, dtype=np.float64)
     except InputError:
         raise
@@ -32,6 +33,12 @@ def real_array(name: str, value: Any, *, ndim: int | None = None, is_nan_allowed
         raise InputError(name, array.shape, f"have {ndim} dimension(s)")
     require_finite(name, np.nan_to_num(array, nan=0.0, posinf=np.inf, neginf=-np.inf) if is_nan_allowed else array)
     return array
+
+
+def _require_unmasked(name: str, value: Any) -> None:
+    """Raise InputError for a masked array with masked entries, whose mask would be lost."""
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise not_real(name, value, "masked entries are not supported, fill them")
 
 
 def not_real(name: str, value: Any, why: object) -> InputError:
@@ -50,6 +57,7 @@ def floating_array(name: str, value: Any, *, ndim: tuple[int, ...] = ()) -> AnyA
     if is_sparse(value):
         raise InputError(name, value, "an array here", sentence=f"{name} must be an array here: sparse matrices are not supported")
     if type(array) is not np.ndarray or array.dtype not in _FLOATS:
+        _require_unmasked(name, value)
         try:
             array = np.asarray(value)
             if array.dtype not in _FLOATS:
@@ -88,7 +96,7 @@ def canonical_csr(name: str, value: Any, dtype: Any) -> Matrix:
         raise not_real(name, value, "not complex ones")
     if value.format in ("csr", "csc"):  # compiled code would read beyond arrays
         count, indices, ends = value.shape[1 if value.format == "csr" else 0], value.indices, value.indptr
-        falls = np.any(ends[1:] < ends[:-1]) or ends[-1] > len(indices)
+        falls = ends[0] != 0 or np.any(ends[1:] < ends[:-1]) or ends[-1] > len(indices)
         if falls or (len(indices) and not 0 <= indices.min() <= indices.max() < count):
             raise InputError(f"{name} has indices of rows or columns that are not there, of {value.shape[0]} x {value.shape[1]}")
     matrix: Matrix = sp.csr_array(value, dtype=dtype)

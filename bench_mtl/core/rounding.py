@@ -30,6 +30,8 @@ UNIT = 2.0**-53
 TINIEST = float(np.finfo(np.float64).tiny)
 #: The smallest number above 0: what one product or quotient loses at most where such numbers are kept.
 SMALLEST = 5e-324
+#: The largest number.
+LARGEST = float(np.finfo(np.float64).max)
 #: More than the distance to the next float, relative to a number.
 _STEP = 2.0**-52
 #: Relative error allowed for one log, exp or root of NumPy: eight roundings, where the libraries promise four.
@@ -269,7 +271,8 @@ class Interval:
     def ldexp(self, exponents: Numbers, lost: float = SMALLEST) -> Interval:
         """Return the products with powers of two, exact but for what leaves the range; of many numbers a `lost` of `TINIEST` is faster."""
         lost = lost * _can_differ(self)
-        return Interval(np.ldexp(self.lower, exponents) - lost, np.ldexp(self.upper, exponents) + lost)
+        low, high = np.minimum(np.ldexp(self.lower, exponents), LARGEST), np.maximum(np.ldexp(self.upper, exponents), -LARGEST)
+        return Interval(low - lost, high + lost)
 
     def reshape(self, *shape: int) -> Interval:
         """Return the same numbers in another shape."""

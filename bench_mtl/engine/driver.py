@@ -530,19 +530,19 @@ def _run_iterative(session: _Session, solver: IterativeSolver, start: Array | It
         if (rule.is_due(iterate) and not goes_on) or stop is not None:
             if session.test(iterate, rule):
                 return _proven(session, clock, iterate)
-            stop = stop or (_ENOUGH if session.is_enough else _limit_reached(limits, clock, iterate))
+            stop = stop or ((Status.INACCURATE, _ENOUGH) if session.is_enough else _limit_reached(limits, clock, iterate))
         if session.on_iterate is not None:
             session.on_iterate(iterate)
         if stop is not None:
-            status = Status.TIMEOUT if stop.startswith("time limit") else Status.INACCURATE
-            return session.record(status, f"{stop}, {_gap_reached(session)}")
+            status, reason = stop
+            return session.record(status, f"{reason}, {_gap_reached(session)}")
 
 
 def _proven(session: _Session, clock: Clock, iterate: Iterate) -> Record:
     """Return the record of a run whose iterate is proven to be as good as was asked for, perhaps too late."""
     reached, late = _gap_reached(session, is_met=True), session.limits.is_late(clock.elapsed)
     if late and (limit := _limit_reached(session.limits, clock, iterate)) is not None:
-        return session.record(Status.TIMEOUT, f"{limit}, {reached}")
+        return session.record(Status.TIMEOUT, f"{limit[1]}, {reached}")
     return session.record(Status.VERIFIED, reached)
 
 
@@ -599,14 +599,14 @@ def stalled_since(samples: Sequence[Sample]) -> int | None:
     return since if last.step > 2 * since + _FEW_STEPS else None
 
 
-def _limit_reached(limits: Limits, clock: Clock, iterate: Iterate) -> str | None:
-    """The sentence of the first limit that is reached, time first."""
+def _limit_reached(limits: Limits, clock: Clock, iterate: Iterate) -> tuple[Status, str] | None:
+    """What the first limit that is reached makes of the run, time first."""
     if limits.seconds is not None and clock.is_spent:
-        return f"time limit of {round(limits.seconds, 3) or limits.seconds:g} s"
+        return Status.TIMEOUT, f"time limit of {round(limits.seconds, 3) or limits.seconds:g} s"
     if limits.iterations is not None and iterate.step >= limits.iterations:
-        return f"limit of {plural(limits.iterations, 'iteration')}"
+        return Status.INACCURATE, f"limit of {plural(limits.iterations, 'iteration')}"
     if limits.work is not None and iterate.work >= limits.work:
-        return f"limit of {limits.work:g} passes over the data"
+        return Status.INACCURATE, f"limit of {limits.work:g} passes over the data"
     return None
 
 

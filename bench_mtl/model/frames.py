@@ -151,7 +151,10 @@ class _Table(NamedTuple):
         if pd.api.types.is_complex_dtype(column):
             raise InputError(f"column '{self.names[j][:_LONGEST]}' holds complex numbers")
         plain = column.astype(object) if isinstance(column.dtype, pd.CategoricalDtype) else column
-        values = pd.to_numeric(plain, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+        try:
+            values = pd.to_numeric(plain, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+        except OverflowError:
+            raise InputError(f"column '{self.names[j][:_LONGEST]}' holds a number beyond the largest float") from None
         texts = np.flatnonzero(np.isnan(values) & ~absent)
         if len(texts):
             row = int(texts[0])

@@ -857,7 +857,8 @@ class Multiclass(Loss):
         rises = np.where(y > 0.0, -np.inf, t - (y * t).sum(axis=1, keepdims=True))
         highest = np.maximum(rises.max(axis=1, keepdims=True), 0.0)
         powers = np.exp(rises - highest).sum(axis=1, keepdims=True)
-        return np.asarray(np.where(highest > 0.0, highest + np.log(powers + np.exp(-highest)), np.log1p(powers)))
+        values = np.where(highest > 0.0, highest + np.log(powers + np.exp(-highest)), np.log1p(powers))
+        return np.asarray(np.where(highest == np.inf, np.inf, values))
 
     def enclose_total(self, t: Interval, y: Array, w: Array) -> Interval:
         labels = y > 0.0

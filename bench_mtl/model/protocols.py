@@ -570,9 +570,11 @@ def _number(name: str, value: float) -> float:
 
 
 def _checked(name: str, value: Any, *shapes: tuple[int, ...]) -> Array:
+    if np.iscomplexobj(value):
+        raise not_real(name, value, "not complex ones")
     try:
         array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise not_real(name, value, error) from None
     require_shape(name, array, *shapes)
     require_finite(name, array)

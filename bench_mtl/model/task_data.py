@@ -203,8 +203,10 @@ class TaskData:
     def with_held_out(self, other: TaskData) -> TaskData:
         """These data with `other` as their held-out examples.
 
-        Raises InputError: another number of features or tasks.
+        Raises InputError: no TaskData, or another number of features or tasks.
         """
+        if not isinstance(other, TaskData):
+            raise InputError("other", other, "a TaskData")
         for what, own, given in (("features", self.n_features, other.n_features), ("tasks", self.n_tasks, other.n_tasks)):
             if own != given:
                 raise InputError(f"held-out examples have {given} {what}, but the data have {own}")
@@ -261,16 +263,23 @@ def number_or_truth(name: str, value: Any, data: TaskData, part: str, norm: Call
     """Return `value` as a finite number of at least 0; for "truth", the norm of this part of what the generator of the data knows.
 
     The part is "W" (P + Q where these are known instead), "P" or "Q". Raises InputError: another value, or "truth" of data that do not know
-    it.
+    it, or know one of another shape.
     """
     if not (isinstance(value, str) and value == "truth"):
         return real_number(name, value)
     truth = data.truth
     if part == "W" and "W" not in truth and {"P", "Q"} <= truth.keys():
-        return norm(truth["P"] + truth["Q"])
-    if part not in truth:
+        return norm(true_part(name, data, "P") + true_part(name, data, "Q"))
+    return norm(true_part(name, data, part))
+
+
+def true_part(name: str, data: TaskData, part: str) -> Array:
+    """Return this part of what is known of the data. Raises InputError: it is not known, or is not d x m."""
+    if part not in data.truth:
         raise InputError(f"{name} 'truth' needs data that know their true {part}, which '{data.name}' do not: give a number")
-    return norm(truth[part])
+    found = real_array(f"the true {part} of '{data.name}'", data.truth[part])
+    require_shape(f"the true {part} of '{data.name}'", found, (data.n_features, data.n_tasks), why=" for radius 'truth'")
+    return found
 
 
 def class_indicators(data: TaskData) -> tuple[Array, tuple[str, ...]]:

@@ -12,7 +12,6 @@ from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import AnyArray, Array
 from bench_mtl.projections.border import projected, scratch_buffer
 
-_LARGEST, _SCALE = 2.0**900, 2.0**-100  # above the first sums may overflow, and everything is scaled by the second
 _SLACK = 1e-14  # a mass this close to what the bounds allow is what they allow: their sums round too
 
 
@@ -46,13 +45,14 @@ def project_box_simplex(v: Any, mass: float, lower: Any, upper: Any, *, out: Any
 
         if v.size == 0:
             return
-        huge = max(float(np.abs(source).max()), abs(mass)) > _LARGEST
-        scale = _SCALE if huge else 1.0
+        bits = v.size.bit_length() + 3  # that sums may take; a larger scale would lose digits of a small mass or small bounds
+        huge = max(float(np.abs(source).max()), abs(mass)) > 2.0 ** (1023 - bits)
+        scale = 2.0**-bits if huge else 1.0
         scratch = scratch_buffer("box", kernel.ROWS * kernel.LANES).reshape(kernel.ROWS, kernel.LANES)
         if not kernel.project(source * scale if huge else source, mass * scale, lower * scale, upper * scale, result, scratch):
             require_finite("v", source)
         if huge:
-            np.clip(result / _SCALE, lower, upper, out=result)  # the bounds may have rounded
+            np.clip(result / scale, lower, upper, out=result)  # the bounds may have rounded
 
     return projected(v, out, compute, toward_zero=False)
 

@@ -197,7 +197,10 @@ def _plain(value: Any, kind: type) -> bool:
 
 
 def _indices(value: Any) -> NDArray[np.int64]:
-    array = np.atleast_1d(np.asarray(value))
+    try:
+        array = np.atleast_1d(np.asarray(value))
+    except ValueError:  # lists of different lengths
+        raise InputError("indices must be a vector of whole numbers") from None
     if array.size == 0:
         return np.zeros(0, dtype=np.int64)
     if array.ndim != 1 or array.dtype.kind not in "iu":

@@ -98,7 +98,7 @@ def trace_ball_projection(
     n = min(d, m), u = 2^-53, ||B||_* <= radius (1 + (d + m + 2 n + (k + 2) sqrt(n)) u). Where k > n / 2 and s_1 <= 16 theta, A (V F V^T) is
     cheaper, and rounding of the Gram matrix (128 d m u at worst) and of this product (16 n (n + k) u) takes the place of that of norms.
     In practice both stay below radius (1 + 1e-14). Rounding to float32 adds sqrt(n) 2^-24 radius. A second projection moves the answer by
-    no more than this and the 1e-13 s_1.
+    no more than this and the 1e-13 s_1. Entries of B below the normal range add d m 2^-1074.
     """
     return _shrunk(A, _Ball(real_number("radius", radius)), method, start, out)
 

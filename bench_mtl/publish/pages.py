@@ -162,7 +162,7 @@ def history_page(versions: Sequence[Source]) -> bytes:
     parts = [Part("Results", _list({suite_path(each.slug): f"{each.slug} ({dates_of(each.results)})" for each in versions}, place))]
     for old, new in [*pairwise(versions), *((versions[0], each) for each in versions[2:])]:
         parts.append(Part(f"From {old.slug} ({dates_of(old.results)}) to {new.slug} ({dates_of(new.results)})", _step(old, new, versions)))
-    head = "Ratios are of cases that all results have: of the same problem, data, parameters, seed, solver, options and repetition."
+    head = "Ratios are of cases that all results have: same problem, data, parameters, seed, solver, options, target, clock, repetition."
     return site_page(place, f"History of {one_line(versions[0].results.name, LONGEST_LABEL)}", [head], parts, versions)
 
 

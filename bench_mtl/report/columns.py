@@ -29,7 +29,7 @@ _DIGITS = 10
 _BEGINNINGS = re.compile(r"^(\d*)([#>+=.)-])")
 
 #: What Markdown would take for markup. An underscore is emphasis at the edge of a word alone.
-_MARKS = re.compile(r"[\\|<*`\[\]~&]|(?<![^\W_])_|_(?![^\W_])")
+_MARKS = re.compile(r"[\\|<*`\[\]~&$]|(?<![^\W_])_|_(?![^\W_])")
 
 #: A number at the beginning of a text.
 NUMBER = re.compile(r"([-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?)(?=$|[x%]| [±(\[x])")
@@ -41,7 +41,8 @@ def to_markdown(frame: pd.DataFrame) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text for Markdown as it is, on one line: nothing is taken for a cell's end, a tag, an entity, a link or emphasis."""
+    """Text for Markdown as it is, on one line: nothing is taken for a cell's end, a tag, an entity, a formula or emphasis, nor for a link
+    but a bare address."""
     return _MARKS.sub(r"\\\g<0>", one_line(text, LONGEST_CELL))
 
 
@@ -56,7 +57,8 @@ def to_latex(frame: pd.DataFrame, *, wide: str | None = None) -> str:
     start, letters, rest = re.split(r"(?<=\{tabular\}\{)([lr]*)", _tabulate(frame, "latex_booktabs", format_words), maxsplit=1)
     # tabulate has no column type with line breaks
     letters = "".join(r"p{0.5\linewidth}" if name == wide else letter for name, letter in zip(frame.columns, letters, strict=True))
-    return f"{start}{letters}{rest}"
+    # After the end of a row a bracket or a star would be its argument.
+    return re.sub(r"(?m)^(\s*)(?=[\[*])", r"\1{}", f"{start}{letters}{rest}")
 
 
 def to_text(frame: pd.DataFrame) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench_mtl.core.errors import not_written
+from bench_mtl.core.errors import InputError, not_written
 from bench_mtl.core.types import Status
 from bench_mtl.report.formats import chosen
 from bench_mtl.results.files import made_folder
@@ -36,7 +36,7 @@ def write_report(folder: Path | str, *, out: Path | str | None = None, view: Vie
     Raises
     ------
     InputError : the folder has no readable results or no finished run, or none that fits the view, or a format is not known, or the files
-        cannot be written, or `out` holds files, but none of results or a report.
+        cannot be written, or `out` holds files, but none of results or a report, or other results.
     """
     return write_and_sum_up(folder, out=out, view=view, formats=formats).paths[-1]
 
@@ -62,7 +62,7 @@ def write_and_sum_up(
     from bench_mtl.report.registry import printed, report_tables
     from bench_mtl.report.render.files import report_files
     from bench_mtl.report.words import contradictions
-    from bench_mtl.results.database import require_no_others
+    from bench_mtl.results.database import FILE_NAME, require_no_others
     from bench_mtl.results.frames import all_skipped
     from bench_mtl.results.loading import read_results
 
@@ -72,6 +72,8 @@ def write_and_sum_up(
         with made_folder(target):  # before the work: where it cannot be, one hears of it at once
             if out is not None:
                 require_no_others(target)
+                if (target / FILE_NAME).exists() and target.resolve() != folder.resolve():
+                    raise InputError(f"{target} holds results of its own, whose report this would overwrite: choose another folder")
             results = read_results(folder, view)
             tables = report_tables(results)
             files = report_files(results, tables, wanted, processes)

@@ -44,7 +44,8 @@ _CASE = ["instance", "solver", "options", "target", "clock", "repetition"]
 _CASE_WORDS = "a case is the same problem, data, parameters, seed, solver, options, target, clock and repetition"
 
 #: What times depend on besides code: keys of an environment's description and how people are told of them.
-_MACHINE = {key: "memory (GiB)" if key == "memory_gib" else key.replace("_", " ") for key in (*MACHINE, "isolation", "slots")}
+_CONDITIONS = (*MACHINE, "processor_details", "isolation", "slots")
+_MACHINE = {key: "memory (GiB)" if key == "memory_gib" else key.replace("_", " ") for key in _CONDITIONS}
 _NOT_SOFTWARE = {*_MACHINE, "id", "started", "threads", "packages"}
 
 _UNRECORDED = "not recorded"

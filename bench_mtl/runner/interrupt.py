@@ -40,9 +40,10 @@ class Interrupt:
 
     def _take(self, number: int, _: object) -> None:
         if self._finishes or number == signal.SIGTERM:
-            if self._stops or self._at_once:
+            raises = self._stops or self._at_once
+            self._finishes = self._stops = True  # where the error is lost, in a finaliser, the next look stops
+            if raises:
                 raise KeyboardInterrupt
-            self._finishes = self._stops = True
         else:
             self._finishes = True
             assert self._notify is not None

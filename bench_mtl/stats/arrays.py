@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -14,7 +16,7 @@ def numbers(name: str, value: ArrayLike, *, ndim: int) -> Array:
     """Return `value` as an array of numbers, NaN and inf among them; raises InputError where it is not numeric, or of another dimension."""
     try:
         array = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise not_real(name, value, error) from None
     if array.ndim != ndim:
         raise InputError(name, array.shape, f"have {ndim} dimension(s)")
@@ -30,6 +32,13 @@ def measured(name: str, value: ArrayLike, *, ndim: int) -> Array:
         raise InputError(name, float(np.nanmin(array)), "at least zero")
     array[np.isinf(array)] = np.nan
     return array
+
+
+def shifted_logarithms(shift: float, largest: float) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
+    """Return log(t + shift), up to a constant, of times t up to the largest, and its inverse; of t far below the shift no digit is lost."""
+    if largest <= 1e300 * shift:
+        return lambda times: np.log1p(times / shift), lambda values: shift * np.expm1(values)
+    return lambda times: np.log(times + shift), lambda values: np.exp(values) - shift
 
 
 def require_confidence(value: float) -> None:

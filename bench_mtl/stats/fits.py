@@ -46,6 +46,8 @@ def power_law(sizes: ArrayLike, seconds: ArrayLike, *, confidence: float = 0.95)
         raise InputError(f"sizes must hold at least two different values, not {len(np.unique(x))}")
     if min(x.min(), y.min()) <= 0:
         raise InputError("sizes and seconds must be above zero")
+    if len(np.unique(np.log(x))) < 2:
+        raise InputError("sizes must differ by more than rounding")
     line = stats.linregress(np.log(x), np.log(y))
     exponent, low, high = float(line.slope), None, None
     if len(x) > 2:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from bench_mtl.core.checks import real_array, real_number, whole_number
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
-from bench_mtl.stats.arrays import require_confidence, student_half_width
+from bench_mtl.stats.arrays import require_confidence, shifted_logarithms, student_half_width
 
 #: Resamples of a bootstrap. More would only sharpen quantiles that Student's interval covers anyway.
 RESAMPLES = 1999
@@ -63,6 +63,11 @@ def ratio_interval(old: Sequence[ArrayLike], new: Sequence[ArrayLike], *, confid
 def geometric_mean_ratio(old: ArrayLike, new: ArrayLike, *, confidence: float = 0.95, seed: int = 0) -> Interval:
     """Return the geometric mean of new / old over pairs, and an interval for it: `ratio_interval` of instances measured once."""
     before, after = real_array("old", old, ndim=1), real_array("new", new, ndim=1)
+    if len(before) != len(after):
+        raise InputError(f"old and new must hold as many instances each, not {len(before)} and {len(after)}")
+    for name, values in (("old", before), ("new", after)):
+        if values.min(initial=np.inf) <= 0:
+            raise InputError(name, float(values.min()), "above zero")
     return ratio_interval([[time] for time in after], [[time] for time in before], confidence=confidence, seed=seed)
 
 
@@ -81,13 +86,7 @@ def shifted_mean_interval(seconds: Sequence[ArrayLike], shift: float, *, confide
     groups = _groups("seconds", seconds, strict=by == 0)
     require_confidence(confidence)
     seed = whole_number("seed", seed)
-
-    def logarithms(times: Array) -> Array:
-        return np.log1p(times / by) if by else np.log(times)
-
-    def back(values: Array) -> Array:
-        return by * np.expm1(values) if by else np.exp(values)
-
+    logarithms, back = shifted_logarithms(by, max(float(times.max()) for times in groups))
     logs = _of_medians(groups, logarithms)
     alone = logarithms(groups[0]) if len(groups) == 1 else logs
     student = _student(alone, confidence, around=float(logs.mean())) if len(alone) > 1 else None
@@ -97,10 +96,13 @@ def shifted_mean_interval(seconds: Sequence[ArrayLike], shift: float, *, confide
 
 def joint_confidence(confidence: float, intervals: int) -> float:
     """Return the confidence that each of these intervals needs so that all hold at once with `confidence` (Bonferroni)."""
-    return 1.0 - (1.0 - confidence) / max(1, intervals)
+    require_confidence(confidence)
+    return 1.0 - (1.0 - confidence) / max(1, whole_number("intervals", intervals))
 
 
 def _groups(name: str, value: Sequence[ArrayLike], *, strict: bool) -> list[Array]:
+    if not isinstance(value, Iterable):
+        raise InputError(name, value, "a list of measurements for each instance")
     groups = [real_array(f"{name}[{place}]", values, ndim=1) for place, values in enumerate(value)]
     if not groups:
         raise InputError(f"{name} must hold at least one instance")
@@ -164,7 +166,7 @@ def _resampled(groups: Sequence[Array], transform: Callable[[Array], Array], see
 def _medians(values: Array) -> Array:
     """Return medians along the last axis; for few values `numpy.median` spends its time on checks."""
     ordered, half = np.sort(values, axis=-1), values.shape[-1] // 2
-    return ordered[..., half] if values.shape[-1] % 2 else 0.5 * (ordered[..., half - 1] + ordered[..., half])
+    return ordered[..., half] if values.shape[-1] % 2 else 0.5 * ordered[..., half - 1] + 0.5 * ordered[..., half]
 
 
 @lru_cache(maxsize=32)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from bench_mtl.core.checks import real_number
 from bench_mtl.core.errors import InputError
-from bench_mtl.stats.arrays import measured
+from bench_mtl.stats.arrays import measured, shifted_logarithms
 
 
 def shifted_geometric_mean(seconds: ArrayLike, shift: float) -> float:
@@ -30,7 +30,8 @@ def shifted_geometric_mean(seconds: ArrayLike, shift: float) -> float:
         raise InputError("seconds has a failure (NaN or inf): decide first what replaces it")
     if by == 0:
         return 0.0 if times.min() == 0 else float(np.exp(np.log(times).mean()))
-    return float(by * np.expm1(np.log1p(times / by).mean()))  # keeps the digits of times far below the shift
+    logarithms, back = shifted_logarithms(by, float(times.max()))
+    return float(back(logarithms(times).mean()))
 
 
 def suitable_shift(seconds: ArrayLike) -> float:

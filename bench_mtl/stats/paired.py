@@ -59,7 +59,9 @@ def paired_test(first: ArrayLike, second: ArrayLike) -> Paired:
     if not (np.isnan(one) | np.isnan(other)).any() and min(one[differ].min(), other[differ].min()) > 0:
         from scipy import stats
 
-        return Paired(WILCOXON, float(stats.wilcoxon(np.log(one[differ]) - np.log(other[differ])).pvalue), wins, losses, ties)
+        logs = np.log(one[differ]) - np.log(other[differ])
+        logs = np.where(logs == 0.0, (one - other)[differ] / other[differ], logs)  # neighbours, whose logarithms are rounded alike
+        return Paired(WILCOXON, float(stats.wilcoxon(logs).pvalue), wins, losses, ties)
     return Paired(SIGN, sign_test(wins, losses), wins, losses, ties)
 
 

@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -183,6 +184,7 @@ BAD = [
     ("ball_hinge", {"radius": [1.0]}, "radius must have one number a task, 3, but has 1"),
     ("ball_hinge", {"radius": [1.0, -2.0, 1.0]}, "radius of task 1 must be finite and at least 0"),
     ("ball_hinge", {"radius": np.ones((3, 2))}, "radius of task 0 must be a number"),
+    ("ball_hinge", {"radius": np.array(1.0)}, "radius must be a number"),
     ("ball_hinge", {"radius": 1.0, "norm": "linf"}, "norm must be one of l1, l2"),
     ("dirty_model", {"row_penalty": -1.0, "entry_penalty": 1.0}, "row_penalty must be finite and at least 0"),
     ("dirty_model", {"row_penalty": 1.0, "entry_penalty": "max"}, "entry_penalty must be a number of at least 0, or a share"),
@@ -194,6 +196,21 @@ BAD = [
     ("task_relationships", {"ridge": 1.0, "coupling": np.nan}, "coupling must be"),
     ("task_relationships", {"ridge": 0.0, "coupling": 0.0}, "ridge and coupling are both 0"),
 ]  # fmt: skip
+
+
+@pytest.mark.parametrize("bad", [0.1 + 5j, 10**400])
+def test_points_of_no_real_numbers_are_not_judged(bad: Any) -> None:
+    problem = L1InfHinge(SIGNED, radius=1.0)
+    d, m = problem.point_shape
+    with pytest.raises(InputError, match="primal point must be an array of real numbers"):
+        problem.certify(Iterate([[bad] * m] * d))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("shape", [(5,), (5, 1), (3, 5), (5, 4)])
+@pytest.mark.parametrize("name", ["ball_hinge", "l1inf_hinge", "l1_ball_glm"])
+def test_a_truth_of_another_shape_is_no_radius(name: str, shape: tuple[int, ...]) -> None:
+    with pytest.raises(InputError, match=r"the true W of .* must have shape"):
+        PROBLEMS[name].from_data(replace(SIGNED, truth={"W": np.ones(shape)}), radius="truth")
 
 
 @pytest.mark.parametrize(("name", "parameters", "words"), BAD)

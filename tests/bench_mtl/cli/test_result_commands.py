@@ -68,6 +68,7 @@ def test_a_cover_is_shown_and_the_other_figures_are_named(command: Command, fold
         (["report", "a", "--select", "solver=ec*"], "--select: no run has a solver like ec*: there are pg, scs"),
         (["report", "a", "--out", "file"], "cannot be written"),
         (["report", "a", "--out", "foreign"], "holds file, and neither results nor a report"),
+        (["report", "a", "--out", "b"], "holds results of its own"),
         (["report", "."], "2 folders of results, and none itself: give one of them, such as a; --check"),
         (["publish", "a", "--out", "site", "--data-dir", "nowhere", "--instances"], "is not a folder"),
     ],
@@ -126,9 +127,10 @@ def test_every_folder_is_checked_and_the_worst_counts(command: Command) -> None:
     Path("file").touch()
     code, out, errors = command("check", "damaged", "whole", "file")
     assert (code, len(errors)) == (1, 1)
-    assert out[0] == f"damaged: {rows} rows, 1 damaged"
-    assert out[1].startswith("  damaged: row 3 (")
-    assert out[2:] == [f"whole: {rows} rows, all match their checksums", "file: a file, not a folder: skipped"]
+    assert out[:2] == ["file: a file, not a folder: skipped", f"damaged: {rows} rows, 1 damaged"]
+    assert out[2].startswith("  damaged: row 3 (")
+    assert out[3:] == [f"whole: {rows} rows, all match their checksums"]
+    assert command("check", "file", "file").code == 2
     dropped = command("check", "nowhere", "damaged", "whole", "--drop", "--json")
     assert (dropped.code, len(dropped.err)) == (2, 1)
     missing, damaged, whole = document(dropped)["folders"]

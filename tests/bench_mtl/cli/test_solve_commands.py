@@ -51,7 +51,9 @@ def test_a_missed_target_and_a_solver_that_does_not_fit_exit_1(command: Command,
     run = document(command(*unfit, "--json"))
     assert (run["status"], run["objective"], run["iterations"], run["samples"]) == ("skipped", None, None, [])
     (here / "W.npz").write_text("mine")
-    assert "no solution to save" in command(*unfit, "--save", "W.npz").err[-1]
+    unsaved = command(*unfit, "--save", "W.npz", "--json")
+    assert "no solution to save" in unsaved.err[-1]
+    assert (unsaved.code, document(unsaved)["saved"]) == (1, None)
     assert [(path.name, path.read_text()) for path in here.iterdir()] == [("W.npz", "mine")]
 
 

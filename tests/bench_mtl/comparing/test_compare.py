@@ -87,6 +87,8 @@ def test_a_plot_has_a_line_for_every_solver_that_proves_something(inline: Compar
 
 
 def test_a_report_is_written_once_with_its_results(inline: Comparison, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="mdd"):
+        inline.report(tmp_path / "new", formats=["mdd"])
     text = inline.report(tmp_path / "new", formats=["md"])
     assert text == tmp_path / "new" / "report.md"
     assert "clarabel" in text.read_text()

@@ -131,10 +131,13 @@ def test_indices_of_64_bits_become_short() -> None:
 
 
 @pytest.mark.parametrize("kind", [sp.csr_array, sp.csc_array])
-@pytest.mark.parametrize("place", [-1, 4, 2**30])
-def test_sparse_matrices_with_indices_of_nothing_are_refused(kind: Any, place: int) -> None:
+@pytest.mark.parametrize("place", [-1, 4, 2**30, None])
+def test_sparse_matrices_with_indices_of_nothing_are_refused(kind: Any, place: int | None) -> None:
     matrix = kind(np.eye(4))
-    matrix.indices[2] = place
+    if place is None:
+        matrix.indptr[0] = 1
+    else:
+        matrix.indices[2] = place
     for use in (lambda: SharedDesign(matrix, 1), lambda: PerTaskDesign([matrix]), lambda: project_l1inf_ball(matrix, 1.0)):
         with pytest.raises(InputError, match="has indices of rows or columns that are not there"):
             use()

@@ -10,6 +10,7 @@ import pytest
 from exact_values import rational, require_between, unlike
 
 from bench_mtl.core.rounding import (
+    LARGEST,
     Interval,
     compensated,
     enclose_dot,
@@ -72,6 +73,12 @@ def test_products_and_quotients_are_enclosed_at_the_ends_of_the_range(power: int
             assert high == np.inf or Fraction(x) / Fraction(y) <= Fraction(high)
         back = Interval.exact(a).ldexp(-50)
     require_between(back, rational(a) / 2**50)
+
+
+def test_a_power_of_two_beyond_the_range_is_above_the_largest_number() -> None:
+    with np.errstate(over="ignore"):
+        assert Interval.exact(np.float64(1.0)).ldexp(2000).ends == (LARGEST, np.inf)
+        assert Interval.exact(np.float64(-1.0)).ldexp(2000).ends == (-np.inf, -LARGEST)
 
 
 @pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])

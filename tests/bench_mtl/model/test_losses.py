@@ -44,6 +44,11 @@ def test_derivatives_are_differences_of_values(loss: Loss) -> None:
         assert 0.99 * loss.largest_derivative <= sizes.max() <= loss.largest_derivative * (1 + 1e-15)
 
 
+def test_predictions_too_far_apart_have_an_infinite_loss() -> None:
+    with np.errstate(over="ignore", invalid="ignore"):
+        assert LOSSES["multiclass"].total(np.array([[1e308, -1e308]]), np.array([[0.0, 1.0]]), np.ones((1, 1))) == np.inf
+
+
 @ALL
 @given(seed=st.integers(0, 10**6), scale=st.sampled_from([1e-3, 1.0, 30.0]))
 def test_the_conjugate_is_attained_by_derivatives_and_exceeded_by_none(loss: Loss, seed: int, scale: float) -> None:

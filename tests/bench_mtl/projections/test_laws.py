@@ -287,7 +287,8 @@ def test_bad_input_is_refused_by_name_and_left_alone(name: str) -> None:
     for size in ("one", None, True):
         with pytest.raises(InputError, match="must be a number"):
             operator(A, size)  # type: ignore[arg-type]
-    for other in (np.array([["a"]]), np.array([[1j]]), [[1.0], [1.0, 2.0]], None):
+    masked = np.ma.array(np.ones(A.shape), mask=np.arange(A.size).reshape(A.shape) == 1)
+    for other in (np.array([["a"]]), np.array([[1j]]), [[1.0], [1.0, 2.0]], None, masked):
         with pytest.raises(InputError, match=r"must be an array of real numbers|must have"):
             operator(other, 1.0)  # type: ignore[arg-type]
     if operator.fast is not soft_threshold:

@@ -144,6 +144,7 @@ def test_bad_input_is_refused() -> None:
         ([-1], [1.0], "indices must be from 0"),
         ([0.5], [1.0], "indices must be a vector of whole numbers"),
         ([[0]], [1.0], "indices must be a vector of whole numbers"),
+        ([[1], [1, 2]], [1.0, 2.0], "indices must be a vector of whole numbers"),
         ([1, 2], [1.0], "values must have the shape"),
         ([1], [np.nan], "values has NaN at index 0"),
         (np.array([1, -2]), np.array([1.0, 1.0]), "indices must be from 0"),

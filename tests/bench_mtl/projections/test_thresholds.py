@@ -130,6 +130,13 @@ def test_a_simplex_of_nothing_is_refused() -> None:
     assert project_simplex(np.zeros((0, 3)), 1.0).shape == (0, 3)
 
 
+def test_large_entries_leave_a_small_box_its_digits() -> None:
+    for high in (1e271, 1e300, 1.7e308):
+        assert np.array_equal(project_box_simplex([high, high], 1e-295, 0.0, np.inf), [5e-296, 5e-296])
+        assert project_box_simplex([high, -high], 3e-296, 1e-296, 5e-296) == pytest.approx([2e-296, 1e-296], rel=1e-14, abs=0.0)
+        assert project_box_simplex([high] * 3, 1e-290, 0.0, np.inf).sum() == pytest.approx(1e-290, rel=1e-15)
+
+
 def test_boxes_that_cannot_be_are_refused() -> None:
     v, nan, inf = np.array([1.0, 2.0, 3.0]), np.nan, np.inf
     assert np.array_equal(project_box_simplex(v, 3.0, 0.0, 1.0), np.ones(3))

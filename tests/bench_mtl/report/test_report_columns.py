@@ -87,6 +87,9 @@ def test_latex_is_escaped_and_breaks_the_wide_column():
     assert r"{lrrrp{0.5\linewidth}}" in text
     assert r"5 \% " in text
     assert r"\toprule" in text
+    words = columns.to_latex(pd.DataFrame({"Problem": ["a", "[2pt] b", "*c"]}))
+    assert r"{}[2pt] b" in words
+    assert r"{}*c" in words
 
 
 WORDS = ["plain", "a,b", 'say "so"', "two\nlines", " spaced ", "é ∞", "cr\rlf", "'", "=1+1", "-1", "@SUM(A1)", "-x", ""]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench_mtl.stats import shifted_geometric_mean, suitable_shift
+from bench_mtl.stats import shifted_geometric_mean, shifted_mean_interval, suitable_shift
 
 times = st.lists(st.floats(0, 1e4), min_size=1, max_size=10)
 
@@ -20,6 +20,13 @@ def test_it_is_the_formula(seconds, shift):
 
 def test_times_far_below_the_shift_keep_their_digits():
     assert shifted_geometric_mean([1e-9, 3e-9], 10.0) == pytest.approx(2e-9, rel=1e-9)
+
+
+def test_a_shift_far_below_the_times_is_almost_none():
+    for times in ([1.0, 2.0], [1e308, 2.0]):
+        assert shifted_geometric_mean(times, 1e-310) == pytest.approx(shifted_geometric_mean(times, 0.0), rel=1e-9)
+        interval = shifted_mean_interval([[time, time] for time in times], 1e-310)
+        assert interval.value == pytest.approx(shifted_geometric_mean(times, 0.0), rel=1e-9)
 
 
 @pytest.mark.parametrize(
