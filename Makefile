@@ -16,7 +16,7 @@ ALL ?=
 # Tests start hundreds of processes, each of which would compile our sources again.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test wheel portable soak lint compiled docs bench reports reports-kept setup system clean
+.PHONY: demo test wheel portable soak lint compiled docs pages boards bench reports reports-kept setup system clean
 
 demo: $(STAMP)
 	rm -rf results/demo
@@ -30,7 +30,6 @@ wheel: $(STAMP)
 	$(BIN)/python .ci/wheel --out dist
 
 portable: $(STAMP)
-	$(MAKE) --no-print-directory compiled
 	$(BIN)/python tests/portable.py $(if $(ALL),--all)
 
 soak: $(STAMP)
@@ -51,10 +50,15 @@ compiled: $(STAMP)
 # Warnings are errors (mkdocs.yml). With --quiet they would be none.
 docs: $(STAMP)
 	$(BIN)/pytest -n 2 -m tutorials tests/test_docs.py
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
-	$(BIN)/bench-mtl publish reports --out results/boards --jobs 2
+	$(MAKE) --no-print-directory -j 2 pages boards  # side by side
 	cp -R results/boards site/
 	$(BIN)/python docs/_mkdocs/check.py site
+
+pages: $(STAMP)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
+
+boards: $(STAMP)
+	$(BIN)/bench-mtl publish reports --out results/boards --jobs 2
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks --grid $(GRID) --out results/bench

@@ -32,6 +32,8 @@ from bench_mtl.stats import shifted_mean_interval
 if TYPE_CHECKING:
     import pandas as pd
 
+    from bench_mtl.results.loading import Results
+
 ROOT = Path(__file__).parents[1]
 REPORTS = ROOT / "reports"
 
@@ -188,6 +190,7 @@ def changes() -> Iterator[str]:
                 yield f"| {name} | {format_target(target)} | {' | '.join(texts)} |"
 
 
+@cache
 def _on_both_days(target: float) -> list[tuple[str, list[Ratio]]]:
     """Return the ratios of both days to a target, problem by problem."""
     return [(name, [_against_best(day, target)[1] for day in days]) for of in _two_days().values() for name, *days in of]
@@ -245,24 +248,35 @@ def _against_best(field: pd.DataFrame, target: float) -> tuple[list[str], Ratio]
 @cache
 def _problems(report: str) -> dict[str, pd.DataFrame]:
     """Return the contests of a report by problem."""
-    return {str(problem): field for problem, field in contests(_times(report)).groupby("group", sort=False)}
+    return {str(problem): field for problem, field in _field(report).groupby("group", sort=False)}
+
+
+@cache
+def _field(report: str) -> pd.DataFrame:
+    return contests(_times(report))
+
+
+@cache
+def _results(report: str) -> Results:
+    return read_results(REPORTS / report)
 
 
 @cache
 def _times(report: str) -> pd.DataFrame:
-    results = read_results(REPORTS / report)
+    results = _results(report)
     return run_times(results.runs, results.samples, results.targets)
 
 
 @cache
 def _names(report: str) -> dict[str, str]:
     """Return the names of the problems of a report beside those of others: with their draws, and with the clock if it is an older one."""
-    runs = read_results(REPORTS / report).runs
+    runs = _results(report).runs
     clock = ", older clock" if "older" in set(runs["clock"]) else ""
     draws = runs.groupby("problem_label", sort=False)["instance_key"].nunique()
     return {str(label): f"{label}{f', {count} draws' if count > 1 else ''}{clock}" for label, count in draws.items()}
 
 
+@cache
 def _line_field(line: Line) -> pd.DataFrame:
     """Return the contests of a line, whose problems are instances of one."""
     times = _times(line.report)
@@ -311,7 +325,7 @@ def points() -> pd.DataFrame:
     """Return the dots of the figure of all problems, as of `seconds.seconds_points`, with their families."""
     import pandas as pd
 
-    frames = [_points(contests(_times(report))).replace({"problem": _names(report)}) for report in HEADLINES]
+    frames = [_points(_field(report)).replace({"problem": _names(report)}) for report in HEADLINES]
     table = pd.concat([frame.dropna(axis=1, how="all") for frame in frames], ignore_index=True)
     family = table["problem"].map(lambda label: next(name for name in FAMILIES if label.startswith(name)))
     return table.assign(family=family).sort_values("family", key=lambda names: names.map(FAMILIES.index), kind="stable")

@@ -13,8 +13,6 @@ from bench_mtl import Problem, TaskData, load_registry, run
 from bench_mtl.core.types import PEER_PREFIX, Array, Limits, Status, Tolerance
 from bench_mtl.validation.conformance import PAIR_TARGET
 
-pytestmark = pytest.mark.numerics
-
 REGISTRY = load_registry()
 
 UNITS = {"tiny": 1e-8, "huge": 1e8}
@@ -145,8 +143,9 @@ def check_edge(name: str, edge: str, cases: Callable[[list[str]], list[str]]) ->
 @pytest.mark.parametrize("edge", EDGES)
 @pytest.mark.parametrize("name", SOLVERS)
 def test_at_the_edge_a_solver_proves_its_target(name: str, edge: str) -> None:
-    """On one problem, by turns; the others are slow."""
-    check_edge(name, edge, lambda cases: cases[EDGES.index(edge) % max(1, len(cases)) :][:1])
+    """On one problem, by turns; the others are slow. What JAX compiles for a problem takes seconds, and serves several edges."""
+    turn = EDGES.index(edge) // (6 if name.startswith("accelerator") else 1)
+    check_edge(name, edge, lambda cases: cases[turn % len(cases) :][:1])
 
 
 @pytest.mark.slow

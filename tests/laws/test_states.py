@@ -15,8 +15,6 @@ from bench_mtl.solvers import AcceleratedGradient, ProjectedGradient
 from bench_mtl.validation.conformance import check_iterates
 from bench_mtl.validation.tiny_instances import tiny_instances
 
-pytestmark = pytest.mark.numerics
-
 #: They make no states, and begin anew at the point of an iterate: the basis of `generated_lp` is inside a library, and the bits of
 #: products of columns depend on which were asked for together, of `l1_working_set` in all runs so far on the data.
 STATELESS = {"generated_lp", "l1_working_set"}
@@ -74,6 +72,7 @@ def with_entries(iterate: Iterate) -> Iterate:
     return iterate._replace(state=entries_of(iterate))
 
 
+@pytest.mark.numerics
 @each(WITH_STATES)
 def test_a_run_that_goes_on_is_the_undisturbed_run(name: str) -> None:
     """States are made only after the run has gone on, so that one which changes with it is found out."""

@@ -16,8 +16,6 @@ from bench_mtl.model.protocols import Capability, NotOfferedError, Problem
 from bench_mtl.problems import L1BallGLM, L1InfGLM, L1InfHinge
 from bench_mtl.validation.conformance import check_weak_duality
 
-pytestmark = pytest.mark.numerics
-
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((20, 5))
 SCORES = X @ RNG.standard_normal((5, 3)) + 0.5 * RNG.standard_normal((20, 3))
@@ -66,6 +64,7 @@ def test_held_out_examples_are_measured(name: str, loss: str) -> None:
     assert "held-out error" not in made(name, loss, data, PARAMETERS[name][1]).measures(point)
 
 
+@pytest.mark.numerics
 @pytest.mark.parametrize(("name", "loss"), FAMILIES)
 def test_bounds_hold_on_data_of_any_size_and_on_targets_that_are_all_alike(name: str, loss: str) -> None:
     Y = TARGETS[loss]
@@ -77,6 +76,7 @@ def test_bounds_hold_on_data_of_any_size_and_on_targets_that_are_all_alike(name:
             check_weak_duality(made(name, loss, TaskData.shared(scale * X, targets), parameters), np.random.default_rng(0))
 
 
+@pytest.mark.numerics
 @pytest.mark.parametrize(("name", "loss"), FAMILIES)
 def test_what_leaves_nothing_but_zero_is_solved_there(name: str, loss: str) -> None:
     """A design of zeros, targets of zeros, or no room: zero is the optimum, and proven."""
@@ -90,6 +90,7 @@ def test_what_leaves_nothing_but_zero_is_solved_there(name: str, loss: str) -> N
         assert no_room.certify(Iterate(no_room.zero())).relative_gap <= 1e-9
 
 
+@pytest.mark.numerics
 @pytest.mark.parametrize(("name", "loss"), FAMILIES)
 def test_designs_of_all_kinds_are_one_problem(name: str, loss: str) -> None:
     Y = TARGETS[loss]
@@ -115,6 +116,7 @@ def test_labels_0_1_are_converted_and_the_reader_is_told(name: str, loss: str) -
         made(name, loss, TaskData.shared(X, X[:, :3]), PARAMETERS[name][1])
 
 
+@pytest.mark.numerics
 @pytest.mark.parametrize("name", [*NORMED, "dirty_model"])
 @pytest.mark.parametrize("reduction", ["mean", "sum"])
 def test_the_largest_penalty_is_the_smallest_that_gives_zero(name: str, reduction: str) -> None:

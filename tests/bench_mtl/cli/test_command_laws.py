@@ -60,7 +60,7 @@ def told(command: Command, here: Path, plugins: Path, make_results: Callable[...
     return lambda name, *more: command(name, *[word.format(f"out-{next(outs)}", plugins=plugins) for word in CALLS[name]], *more)
 
 
-@pytest.mark.usefixtures("without_report")
+@pytest.mark.usefixtures("without_report", "undrawn")
 @pytest.mark.parametrize("name", cli.commands)
 def test_every_command_speaks_in_the_same_ways(command: Command, told: Command, name: str) -> None:
     assert f"\n| `{name} " in PAGE or f"\n| `{name}`" in PAGE

@@ -82,14 +82,15 @@ def test_all_reports_and_the_list_of_them(command: Command, reports: Path) -> No
     code, out, err = command("report", reports, "--check")
     assert (code, err) == (0, [])
     assert [re.sub(r".*/| in \d+ lines", "", line) for line in out] == ["one: 0 faults", "two: 0 faults", "README.md: 0 faults"]
-    for path, right, wrong in ((reports / "one" / "report.md", "to 73x", "to 37x"), (reports / "README.md", "7.6 to 18", "7.6 to 81")):
-        text = path.read_text()
-        path.write_text(text.replace(right, wrong))
-        code, out, err = command("report", reports, "--check")
-        assert (code, len(err)) == (1, 1)
-        assert re.match(rf"{re.escape(str(path))}:\d+: the rows give '.*{right}.*: '.*{wrong}", err[0])
-        assert path.read_text() == text.replace(right, wrong), "a check changes nothing"
-        path.write_text(text)
+    changes = ((reports / "one" / "report.md", "to 73x", "to 37x"), (reports / "README.md", "7.6 to 18", "7.6 to 81"))
+    for path, right, wrong in changes:
+        path.write_text(path.read_text().replace(right, wrong))
+    before = [path.read_bytes() for path, *_ in changes]
+    code, out, err = command("report", reports, "--check")
+    assert (code, len(err)) == (1, 2)
+    for (path, right, wrong), line in zip(changes, err, strict=True):
+        assert re.match(rf"{re.escape(str(path))}:\d+: the rows give '.*{right}.*: '.*{wrong}", line)
+    assert [path.read_bytes() for path, *_ in changes] == before, "a check changes nothing"
 
 
 def test_the_list_is_written_between_marks_and_the_rest_is_kept(reports: Path) -> None:
