@@ -308,12 +308,12 @@ class _ByGrams(_Columns):
 
     @cached_property
     def rows(self) -> Places:
-        return np.unique(np.concatenate([face.rows for face in self.faces]))  # type: ignore[attr-defined]
+        return np.unique(np.concatenate([face.rows for face in self.faces]))  # type: ignore[union-attr]
 
     @cached_property
     def within(self) -> list[RowFace]:
         """The faces in these rows alone."""
-        return [face.within(self.rows) for face in self.faces]  # type: ignore[attr-defined]
+        return [face.within(self.rows) for face in self.faces]  # type: ignore[union-attr]
 
     def task_data(self, has_intercept: bool) -> Iterator[TaskGram]:
         """Yield X_k^T diag(shares_k) X_k of every task; with intercepts X_k^T shares_k and the sum of the shares too."""
