@@ -8,21 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias, final
+from typing import TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bench_mtl.core.types import Array
 
-
-class TaskColumns(NamedTuple):
-    """Columns of L in one task: vectors of d entries."""
-
-    times: Callable[[Array], Array]
-    """G -> G L_k, for G of d columns."""
-    transposed_times: Callable[[Array], Array]
-    """B -> L_k^T B, for B of d rows."""
+Times: TypeAlias = Callable[[Array], Array]
+"""G -> G L_k, L_k the columns of L in one task, vectors of d entries."""
 
 
 @final
@@ -60,11 +54,11 @@ class RowFace:
         """Return L^T G, the products of the columns with a d x m matrix."""
         return np.asarray(np.einsum("rm,rm->r", self.values, G[self.rows]))
 
-    def of_task(self, k: int) -> tuple[NDArray[np.intp], TaskColumns]:
-        """Return the numbers of the columns that are not 0 in task k, and what they are there."""
+    def of_task(self, k: int) -> tuple[NDArray[np.intp], Times]:
+        """Return the numbers of the columns that are not 0 in task k, and products with these."""
         places = np.flatnonzero(self.values[:, k])
         rows, values = self.rows[places], self.values[places, k]
-        return places, TaskColumns(lambda G: np.asarray(G[:, rows] * values), lambda B: np.asarray(B[rows] * values[:, None]))
+        return places, lambda G: np.asarray(G[:, rows] * values)
 
     def scaled(self, factors: Array) -> RowFace:
         """Return the face with row j of every column times `factors`_j."""
@@ -89,9 +83,9 @@ class DenseFace:
     def products(self, G: Array) -> Array:
         return np.asarray(np.tensordot(G, self.columns, axes=2))
 
-    def of_task(self, k: int) -> tuple[NDArray[np.intp], TaskColumns]:
+    def of_task(self, k: int) -> tuple[NDArray[np.intp], Times]:
         columns = self.columns[:, k]
-        return np.arange(self.size), TaskColumns(lambda G: np.asarray(G @ columns), lambda B: np.asarray(columns.T @ B))
+        return np.arange(self.size), lambda G: np.asarray(G @ columns)
 
     def scaled(self, factors: Array) -> DenseFace:
         return DenseFace(self.columns * factors[:, None, None])
