@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -145,22 +144,7 @@ class Line(NamedTuple):
     """The longest steps."""
 
 
-class Hull(ABC):
-    """The feasible set, and a point in it."""
-
-    point: Array
-    blocks: int
-
-    @abstractmethod
-    def line(self, gradient: Array, predictions: Array, variant: str) -> Line:
-        """Return the direction of a variant, and keep it for `move`."""
-
-    @abstractmethod
-    def move(self, steps: Array, longest: Array) -> None:
-        """Move the point along the last line."""
-
-
-class Corners(Hull):
+class Corners:
     """Simplices whose corners are mass times signed unit vectors, and 0 where the masses may be less.
 
     The weights of the corners are read off the point, |W_jk| / mass, and what is missing to 1 is the weight of 0. (For signed corners 0 is
@@ -179,6 +163,7 @@ class Corners(Hull):
         self._each = np.arange(self.blocks)
 
     def line(self, gradient: Array, predictions: Array, variant: str) -> Line:
+        """Return the direction of a variant, and keep it for `move`."""
         G, W, form, each = self._by_block(gradient), self._by_block(self.point), self._form, self._each
         heights = np.abs(G) if form.signed else -self._signs * G
         best = heights.argmax(axis=0)
@@ -209,6 +194,7 @@ class Corners(Hull):
         return self._made(predictions, np.where(backwards, 1.0, -1.0), worst, np.where(backwards, away, 0.0), gains, longest)
 
     def move(self, steps: Array, longest: Array) -> None:
+        """Move the point along the last line."""
         W, each = self._by_block(self.point).copy(), self._each
         factors = 1.0 + steps * self._scaling
         factors[(self._scaling < 0.0) & (steps >= 1.0)] = 0.0
@@ -246,7 +232,7 @@ class Corners(Hull):
         return A.reshape(-1, 1) if self._together else A
 
 
-class Vertices(Hull):
+class Vertices:
     """Any set with a linear oracle: the point is a convex combination of the start and of the oracle's answers.
 
     These are rows of an array; one whose weight is 0 is free.
@@ -408,7 +394,7 @@ class LineSteps(Stepper):
         return Iterate(self._hull.point, -self._slopes if self._formed else None, self._step, self._work)
 
 
-def _hull(problem: Problem, loss: Loss, start: Array) -> Hull:
+def _hull(problem: Problem, loss: Loss, start: Array) -> Corners | Vertices:
     if problem.has_form(SimplexForm) and loss.design is not None:
         form = problem.form(SimplexForm)
         if form.mass > 0.0:

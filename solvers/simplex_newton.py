@@ -13,7 +13,7 @@ from bench_mtl.model.forms import CurvedForm
 from bench_mtl.model.protocols import Problem
 from bench_mtl.model.solver_state import Stepper, SteppingSolver
 from bench_mtl.projections import project_box_simplex
-from bench_mtl.solvers.positive_definite import solved
+from bench_mtl.solvers.second_order import solved
 
 #: The ridge, relative to each diagonal entry: columns may be equal, or more than rows.
 _RIDGE = 1e-10

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
@@ -106,7 +107,7 @@ class Race:
         step, work = sum(each.last.step for each in begun), sum(each.last.work + each.tests for each in begun)
         note = "; ".join([lane.label, *(f"{each.label} has taken {each.last.step} steps" for each in begun if each is not lane)])
         has_states = all(each.last.state is not None for each in begun)
-        state = partial(_race_state, self._solver, self._begin, [each.part() for each in self._lanes]) if has_states else None
+        state = partial(_race_state, self._solver, self._begin, [copy(each) for each in self._lanes]) if has_states else None
         return Iterate(last.primal, last.dual, step, work, note, state, last.claim)
 
 
@@ -163,9 +164,14 @@ class _Lane:
         self._bound = self.spent + self._candidate.bound(self._test, now, self._target)
         self._test = now
 
-    def part(self) -> _Part:
-        """Return what this is made of, as it is now."""
-        return _Part(self.spent, self.tests, self._bound, self.has_ended, self._test, self.last)
+    def entries(self) -> dict[str, Any]:
+        """Return what this has done as entries of a state; none of a candidate that has not begun."""
+        if self.spent == 0.0:
+            return {}
+        last, test = self.last, {f"test_{name}": value for name, value in self._test._asdict().items()}
+        inner = {_INNER + key: value for key, value in (entries_of(last) or {}).items() if not isinstance(value, str)}
+        numbers = {"spent": self.spent, "tests": self.tests, "bound": self._bound, "has_ended": self.has_ended, **test}
+        return {**numbers, "step": last.step, "work": last.work, "primal": last.primal, "dual": last.dual, **inner}
 
     def go_on(self, number: int, earlier: OwnState) -> None:
         """Go on from what a state has of this candidate. The next step is taken at once, so that a state that does not fit is refused."""
@@ -185,29 +191,9 @@ class _Lane:
             self._iterates = chain(list(islice(rest, 1)), rest)
 
 
-class _Part(NamedTuple):
-    """What a candidate has done."""
-
-    spent: float
-    tests: float
-    bound: float
-    has_ended: bool
-    test: GapTest
-    last: Iterate
-
-    def entries(self) -> dict[str, Any]:
-        """Return this as entries of a state; none of a candidate that has not begun."""
-        if self.spent == 0.0:
-            return {}
-        last, test = self.last, {f"test_{name}": value for name, value in self.test._asdict().items()}
-        inner = {_INNER + key: value for key, value in (entries_of(last) or {}).items() if not isinstance(value, str)}
-        numbers = {"spent": self.spent, "tests": self.tests, "bound": self.bound, "has_ended": self.has_ended, **test}
-        return {**numbers, "step": last.step, "work": last.work, "primal": last.primal, "dual": last.dual, **inner}
-
-
-def _race_state(solver: Solver, begin: Iterate, parts: Sequence[_Part]) -> Mapping[str, Any]:
+def _race_state(solver: Solver, begin: Iterate, lanes: Sequence[_Lane]) -> Mapping[str, Any]:
     """Return the entries of a race, which are made when somebody asks for them."""
-    named = {_prefix(k) + key: value for k, part in enumerate(parts) for key, value in part.entries().items()}
+    named = {_prefix(k) + key: value for k, lane in enumerate(lanes) for key, value in lane.entries().items()}
     return state_of(solver, begin_primal=begin.primal, begin_dual=begin.dual, **named)
 
 

@@ -6,52 +6,22 @@ that takes the derivative of the norm, L^T grad ||.||, out of the span of L, and
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, final
+from typing import TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bench_mtl.core.types import Array
 
-
-class Face(ABC):
-    """The columns of L, each a d x m matrix."""
-
-    size: int
-    """The number of columns r."""
-
-    @abstractmethod
-    def combined(self, y: Array) -> Array:
-        """Return L y, the sum of the columns with these weights, d x m."""
-
-    @abstractmethod
-    def products(self, G: Array) -> Array:
-        """Return L^T G, the products of the columns with a d x m matrix."""
-
-    @abstractmethod
-    def of_task(self, k: int) -> tuple[NDArray[np.intp], TaskColumns]:
-        """Return the numbers of the columns that are not 0 in task k, and what they are there."""
-
-    @abstractmethod
-    def scaled(self, factors: Array) -> Face:
-        """Return the face with row j of every column times `factors`_j."""
-
-
-class TaskColumns(NamedTuple):
-    """Columns of L in one task: vectors of d entries."""
-
-    times: Callable[[Array], Array]
-    """G -> G L_k, for G of d columns."""
-    transposed_times: Callable[[Array], Array]
-    """B -> L_k^T B, for B of d rows."""
+Times: TypeAlias = Callable[[Array], Array]
+"""G -> G L_k, L_k the columns of L in one task, vectors of d entries."""
 
 
 @final
 @dataclass(frozen=True)
-class RowFace(Face):
+class RowFace:
     """Columns of which each is in one row of d x m."""
 
     features: int
@@ -60,7 +30,8 @@ class RowFace(Face):
     """What is in the row, r x m."""
 
     @property
-    def size(self) -> int:  # type: ignore[override]
+    def size(self) -> int:
+        """The number of columns r."""
         return len(self.rows)
 
     @classmethod
@@ -74,32 +45,36 @@ class RowFace(Face):
         return RowFace(len(rows), np.searchsorted(rows, self.rows), self.values)
 
     def combined(self, y: Array) -> Array:
+        """Return L y, the sum of the columns with these weights, d x m."""
         total = np.zeros((self.features, self.values.shape[1]))
         np.add.at(total, self.rows, self.values * y[:, None])
         return total
 
     def products(self, G: Array) -> Array:
+        """Return L^T G, the products of the columns with a d x m matrix."""
         return np.asarray(np.einsum("rm,rm->r", self.values, G[self.rows]))
 
-    def of_task(self, k: int) -> tuple[NDArray[np.intp], TaskColumns]:
+    def of_task(self, k: int) -> tuple[NDArray[np.intp], Times]:
+        """Return the numbers of the columns that are not 0 in task k, and products with these."""
         places = np.flatnonzero(self.values[:, k])
         rows, values = self.rows[places], self.values[places, k]
-        return places, TaskColumns(lambda G: np.asarray(G[:, rows] * values), lambda B: np.asarray(B[rows] * values[:, None]))
+        return places, lambda G: np.asarray(G[:, rows] * values)
 
     def scaled(self, factors: Array) -> RowFace:
+        """Return the face with row j of every column times `factors`_j."""
         return RowFace(self.features, self.rows, self.values * factors[self.rows][:, None])
 
 
 @final
 @dataclass(frozen=True)
-class DenseFace(Face):
+class DenseFace:
     """Columns of any kind."""
 
     columns: Array
     """d x m x r."""
 
     @property
-    def size(self) -> int:  # type: ignore[override]
+    def size(self) -> int:
         return int(self.columns.shape[2])
 
     def combined(self, y: Array) -> Array:
@@ -108,9 +83,13 @@ class DenseFace(Face):
     def products(self, G: Array) -> Array:
         return np.asarray(np.tensordot(G, self.columns, axes=2))
 
-    def of_task(self, k: int) -> tuple[NDArray[np.intp], TaskColumns]:
+    def of_task(self, k: int) -> tuple[NDArray[np.intp], Times]:
         columns = self.columns[:, k]
-        return np.arange(self.size), TaskColumns(lambda G: np.asarray(G @ columns), lambda B: np.asarray(columns.T @ B))
+        return np.arange(self.size), lambda G: np.asarray(G @ columns)
 
     def scaled(self, factors: Array) -> DenseFace:
         return DenseFace(self.columns * factors[:, None, None])
+
+
+Face: TypeAlias = RowFace | DenseFace
+"""The columns of L, each a d x m matrix."""

@@ -17,11 +17,10 @@ from bench_mtl.core.designs import Design
 from bench_mtl.core.types import Array
 from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import MarginLoss, Multiclass, Squared
-from bench_mtl.solvers.class_curvatures import class_gram, class_products
-from bench_mtl.solvers.dual_newton.faces import Face, RowFace, TaskColumns
+from bench_mtl.solvers.dual_newton.faces import Face, RowFace, Times
 from bench_mtl.solvers.dual_newton.task_systems import SHIFT, TaskGram, is_mostly_apart, solved_by_tasks
 from bench_mtl.solvers.dual_newton.terms import Shrunk, Term
-from bench_mtl.solvers.positive_definite import solved
+from bench_mtl.solvers.second_order import class_gram, class_products, solved
 from bench_mtl.solvers.units import scaled_features
 from bench_mtl.solvers.working_sets import Places, joining
 
@@ -276,10 +275,10 @@ class _Columns(ABC):
         self.parts = [slice(start, end) for start, end in pairwise(ends)]
         self.size = int(ends[-1])
 
-    def _of_task(self, k: int, faces: Sequence[Face]) -> list[tuple[NDArray[np.intp], TaskColumns]]:
-        """Return the columns that are not 0 in task k, and their numbers."""
+    def _of_task(self, k: int, faces: Sequence[Face]) -> list[tuple[NDArray[np.intp], Times]]:
+        """Return the numbers of the columns that are not 0 in task k, and products with these."""
         found = [(part.start, *face.of_task(k)) for face, part in zip(faces, self.parts, strict=True)]
-        return [(start + places, columns) for start, places, columns in found]
+        return [(start + places, times) for start, places, times in found]
 
     def _projected(self, V: Array) -> Array:
         """Return V P: what is in the columns of V without what is along N."""
@@ -308,12 +307,12 @@ class _ByGrams(_Columns):
 
     @cached_property
     def rows(self) -> Places:
-        return np.unique(np.concatenate([face.rows for face in self.faces]))  # type: ignore[attr-defined]
+        return np.unique(np.concatenate([face.rows for face in self.faces]))  # type: ignore[union-attr]
 
     @cached_property
     def within(self) -> list[RowFace]:
         """The faces in these rows alone."""
-        return [face.within(self.rows) for face in self.faces]  # type: ignore[attr-defined]
+        return [face.within(self.rows) for face in self.faces]  # type: ignore[union-attr]
 
     def task_data(self, has_intercept: bool) -> Iterator[TaskGram]:
         """Yield X_k^T diag(shares_k) X_k of every task; with intercepts X_k^T shares_k and the sum of the shares too."""
@@ -326,10 +325,10 @@ class _ByGrams(_Columns):
         squares = np.zeros((self.size, self.size))
         for k in range(self.scaled.design.n_tasks):
             gram, parts = self.scaled.gram(k, self.shares, self.rows), self._of_task(k, self.within)
-            for at_b, columns in parts:
-                product = columns.times(gram)
+            for at_b, times in parts:
+                product = times(gram)
                 for at_a, others in parts:
-                    squares[np.ix_(at_a, at_b)] += others.transposed_times(product)
+                    squares[np.ix_(at_a, at_b)] += others(product.T).T
         K[: self.size, : self.size] += self._projected(self._projected(squares).T)
 
     def products(self, R: Array) -> Array:
@@ -353,7 +352,7 @@ class _ByClasses(_Columns):
         """The places of the columns of all tasks, one after the other, and X L of every task."""
         X = self.scaled.design.block(0)
         places, made = zip(*(self._of_task(k, self.faces)[0] for k in range(self.scaled.design.n_tasks)), strict=True)
-        return np.concatenate(places), [columns.times(X) for columns in made]
+        return np.concatenate(places), [times(X) for times in made]
 
     def add_squares(self, K: Array) -> None:
         order, made = self._made
@@ -384,8 +383,8 @@ class _ByColumns(_Columns):
         for k in range(self.scaled.design.n_tasks):
             R = self.scaled.factors(k)[1]
             M = np.zeros((len(R), self.size))
-            for places, columns in self._of_task(k, self.faces):
-                M[:, places] = columns.times(R)
+            for places, times in self._of_task(k, self.faces):
+                M[:, places] = times(R)
             found.append(self._projected(M))
         return found
 

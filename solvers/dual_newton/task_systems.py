@@ -37,7 +37,7 @@ def is_mostly_apart(faces: Sequence[Face]) -> bool:
     """Return whether a system of these columns is much cheaper with those of single tasks eliminated first."""
     if not all(isinstance(face, RowFace) for face in faces):
         return False
-    values = np.concatenate([face.values for face in faces])  # type: ignore[attr-defined]
+    values = np.concatenate([face.values for face in faces])  # type: ignore[union-attr]
     if len(values) < _LEAST_COLUMNS:
         return False
     alone = _alone(values)
@@ -54,8 +54,8 @@ def solved_by_tasks(
     M is the sum over the tasks of (L_k, e_k)^T [[gram, slopes], [slopes^T, total]] (L_k, e_k) with the intercepts' unit vectors e_k, whose
     entries of y come last; N has the normals of every face.
     """
-    rows = np.concatenate([face.rows for face in faces])  # type: ignore[attr-defined]
-    values = np.concatenate([face.values for face in faces])  # type: ignore[attr-defined]
+    rows = np.concatenate([face.rows for face in faces])  # type: ignore[union-attr]
+    values = np.concatenate([face.values for face in faces])  # type: ignore[union-attr]
     alone = _alone(values)
     joint, task = np.flatnonzero(~alone), np.where(alone, np.argmax(values != 0.0, axis=1), -1)
     N = _side_by_side(normals, len(rhs))

@@ -16,8 +16,8 @@ from bench_mtl.model.losses import Multiclass
 from bench_mtl.model.protocols import Problem
 from bench_mtl.model.solver_state import OwnState
 from bench_mtl.solvers.accelerated_gradient import AcceleratedGradient
-from bench_mtl.solvers.class_curvatures import class_gram
 from bench_mtl.solvers.l1_working_set.face import solved
+from bench_mtl.solvers.second_order import class_gram
 
 #: A Newton step must lower the objective by the first share of what its slope promises, and is halved so many times at most.
 _ARMIJO, _HALVINGS = 1e-4, 13

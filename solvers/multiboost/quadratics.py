@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench_mtl.core.types import Array
-from bench_mtl.solvers.positive_definite import solved
+from bench_mtl.solvers.second_order import solved
 
 #: Conjugate gradients end at this share of the first residual, in the norm of the preconditioner, ...
 _FORCING = 0.05

@@ -1,14 +1,27 @@
-"""Second derivatives of the multiclass loss: diag(s) - s s^T / w in every row, with s = w p, p the probabilities of the classes."""
+"""What methods of second order share: systems by a Cholesky factor, and second derivatives of the multiclass loss."""
 
 from __future__ import annotations
 
 import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from bench_mtl.core.types import Array
 
 
+def solved(H: Array, b: Array, shift: float | Array) -> Array | None:
+    """Return (H + diag(shift))^-1 b; None where H + diag(shift) cannot be factorised. H changes, and only its upper half is read."""
+    if not len(H):
+        return b
+    H[np.diag_indices_from(H)] += shift
+    try:
+        return np.asarray(cho_solve(cho_factor(H, overwrite_a=True, check_finite=False), b, check_finite=False))
+    except LinAlgError:
+        return None
+
+
 def class_products(shares: Array, weights: Array, R: Array) -> Array:
-    """Return the second derivatives s (n x m) times R, row by row."""
+    """Return the second derivatives of the multiclass loss times R, row by row: diag(s) - s s^T / w with the shares s = w p, n x m, p the
+    probabilities of the classes."""
     return np.asarray(shares * (R - (shares * R).sum(axis=1, keepdims=True) / weights))
 
 
