@@ -6,7 +6,6 @@ import dataclasses
 import importlib
 import importlib.util
 import inspect
-import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -14,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import metadata
+from itertools import islice
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
@@ -42,7 +42,7 @@ class Registry:
 
     def meant(self, name: str, options: Mapping[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
         """Return the name of the solver that `name` represents, and its options: those given, and those of an alias (`Solver.aliases`),
-        or of what reports call the solver with some of them (`Solver.label`).
+        or of a variant with that label (`Solver.variants`).
 
         Names of solvers come before aliases, in which upper and lower case are one, and these before labels. Raises InputError for an
         unknown solver (the nearest name is suggested), or an option that contradicts the alias.
@@ -50,7 +50,7 @@ class Registry:
         given = dict(options or {})
         if name in self.solvers:
             return name, given
-        meanings = self._meanings(name)
+        meanings = [(cls, cls.aliases[name.lower()]) for cls in self.with_alias(name)] or list(islice(self._of_label(name), 1))
         if len(meanings) > 1:
             owners = " and ".join(cls.name for cls, _ in meanings)
             raise InputError(f"'{name}' is an alias of several solvers, {owners}: give the name of one")
@@ -90,10 +90,6 @@ class Registry:
         """Return the names of all solvers, and the aliases of those that can be loaded."""
         return [*self.solvers, *(alias for cls in self._loaded_solvers() for alias in cls.aliases)]
 
-    def knows_solver(self, name: str) -> bool:
-        """Return whether a solver has this name, this alias, or this label."""
-        return name in self.solvers or bool(self._meanings(name))
-
     @property
     def packages(self) -> frozenset[str]:
         """The names of the top-level packages that problems and solvers come from, as far as this registry knows."""
@@ -104,72 +100,19 @@ class Registry:
         """Return the solvers that have this alias."""
         return [cls for cls in self._loaded_solvers() if name.lower() in cls.aliases]
 
-    def _meanings(self, word: str) -> list[tuple[type[Solver], Mapping[str, Any]]]:
-        """Return the solvers that have this alias, each with the options that it stands for, or the one that has this label."""
-        return [(cls, cls.aliases[word.lower()]) for cls in self.with_alias(word)] or self._of_label(word)
-
     def _loaded_solvers(self) -> Iterator[type[Solver]]:
         """Yield the solvers, but for those that cannot be loaded, which is for those to hear who ask for them."""
         for name in self.solvers:
             with suppress(InputError):
                 yield self.solvers[name]
 
-    def _of_label(self, label: str) -> list[tuple[type[Solver], Mapping[str, Any]]]:
-        """Return the solver that has this label with some options, and these; nothing where none has."""
-        words, *settings = label.split(" ")
+    def _of_label(self, label: str) -> Iterator[tuple[type[Solver], Mapping[str, Any]]]:
+        """Yield the solvers of which a variant has this label, with the options that make it."""
         for cls in self._loaded_solvers():
-            starts: list[tuple[str, Mapping[str, Any]]] = [(cls.name, {}), *cls.aliases.items()]
-            with suppress(Exception):  # of a plug-in whose defaults make none; whoever asks for it hears of it
-                starts.append((cls().label, {}))
-            for start, implied in starts:
-                if words == start or words.startswith(f"{start}_"):
-                    for options in _options_of_words(cls, implied, words[len(start) + 1 :].split("_"), settings):
-                        with suppress(Exception):  # options that it refuses are not meant
-                            if cls(**options).label == label and options.get("form") in (None, *self._conic_forms()):
-                                return [(cls, options)]
-        return []
-
-    def _conic_forms(self) -> Iterator[str]:
-        """Yield the names of the forms that problems are written for generic solvers in, which these do not know before they have one."""
-        for name in self.problems:
-            with suppress(InputError):
-                yield from self.problems[name].conic_forms
-
-
-#: Words of a label that may be options: in more, all ways to part them would take too long to try.
-_MOST_WORDS = 8
-
-
-def _options_of_words(cls: type[Solver], implied: Mapping[str, Any], words: list[str], settings: list[str]) -> Iterator[dict[str, Any]]:
-    """Yield options that may have put these words and settings, ``key=value``, into the label of a solver, besides those implied."""
-    if len(words) > _MOST_WORDS:
-        return
-    allowed = solver_options(cls)
-    fixed = dict(implied)
-    for setting in settings:
-        key, _, text = setting.partition("=")
-        value: Any = text
-        with suppress(ValueError):
-            value = json.loads(text)
-        if key in allowed:
-            fixed[key] = value
-        elif "options" in allowed:
-            fixed["options"] = {**fixed.get("options", {}), key: value}
-    free = [name for name, default in allowed.items() if name not in fixed and (default is None or isinstance(default, str))]
-
-    def assigned(rest: list[str], names: list[str]) -> Iterator[dict[str, Any]]:
-        if not rest:
-            yield {}
-            return
-        for count in range(1, len(rest) + 1):
-            word = "_".join(rest[:count])
-            for name in names:
-                values = [word, *([int(word.removeprefix(name))] if word.removeprefix(name).isdecimal() else [])]
-                for more in assigned(rest[count:], [other for other in names if other != name]):
-                    yield from ({name: value, **more} for value in values)
-
-    for found in assigned([word for word in words if word], free):
-        yield {**fixed, **found}
+            with suppress(Exception):  # of a plug-in without variants; whoever asks for it hears of it
+                for solver in cls.variants():
+                    if solver.label == label:
+                        yield cls, {key: value for key, value in solver.settings().items() if value != solver_options(cls)[key]}
 
 
 def solver_options(cls: type[Solver]) -> dict[str, Any]:
