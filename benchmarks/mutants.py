@@ -2,7 +2,7 @@
 
 Run it as ``python -m benchmarks.mutants``. `mutants.json` holds mutants that were drawn once, each a line of code written otherwise, and
 the tests that kill them. These are run first, which takes seconds; where none of them kills any more, those that may. A mutant that was
-killed and survives now has lost its tests: exit code 1. A mutant whose line is nowhere is gone, and ``--resample`` draws another.
+killed and survives now has lost its tests: exit code 1. A mutant whose line is nowhere is gone.
 """
 
 from __future__ import annotations
@@ -10,27 +10,17 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from benchmarks.mutations import Mutation, drawn, file_of, mutated, spans_of
+from benchmarks.mutations import Mutation, file_of, mutated
 from benchmarks.planting import Change, Imports, Selection, UnusableError, current, killers, options_of
 
 UNTRIED, KILLED, SURVIVED, EQUIVALENT, GONE = "untried", "killed", "survived", "equivalent", "gone"
 
-#: The folder of each area, and how many mutants it has at first.
-AREAS = {
-    "bench_mtl/core": 16, "bench_mtl/projections": 22, "bench_mtl/model": 20, "problems": 8, "solvers": 32, "bench_mtl/stats": 8,
-    "bench_mtl/metrics": 6, "bench_mtl/data": 16, "bench_mtl/engine": 16, "bench_mtl/results": 14, "bench_mtl/runner": 16,
-    "bench_mtl/report": 16,
-}  # fmt: skip
-FOLDERS = {folder.rpartition("/")[2]: folder for folder in AREAS}
-
-#: Never drawn from functions that end processes or delete files: where a fault aims at others, these are not of the copy.
-_DANGEROUS = re.compile(r"kill|rmtree|unlink|remove\(|SIG[A-Z]{3}")
+AREAS = ("core", "projections", "model", "problems", "solvers", "stats", "metrics", "data", "engine", "results", "runner", "report")
 
 #: How many of the test files that may kill a mutant are run, where those that did so do not: the nearest.
 _NEAREST = 12
@@ -100,31 +90,11 @@ def _row(mutant: Mutant) -> str:
     return json.dumps(row, ensure_ascii=False)
 
 
-def resampled(mutants: Sequence[Mutant], code: Mapping[str, str], options: argparse.Namespace) -> list[Mutant]:
-    """Leave out mutants that are gone, and draw others in their place; those of an area are drawn alike for the same seed and tree."""
-    result = [mutant for mutant in mutants if options.area and mutant.area not in options.area]
-    for area in options.area or FOLDERS:
-        stored = [mutant for mutant in mutants if mutant.area == area]
-        present = [mutant for mutant in stored if file_of(mutant.mutation, mutant.file, code) is not None]
-        own = {file: source for file, source in code.items() if file.startswith(f"{FOLDERS[area]}/")}
-
-        def is_taken(file: str, mutation: Mutation, present: Sequence[Mutant] = present) -> bool:
-            lines, spans = code[file].split("\n"), spans_of(code[file])[mutation.scope] if mutation.scope else []
-            is_near = any((mutant.file, mutant.mutation.scope) == (file, mutation.scope) for mutant in present)
-            return is_near or any(_DANGEROUS.search("\n".join(lines[first : last + 1])) for first, last in spans)
-
-        wanted = max(0, (options.count or len(stored) or AREAS[FOLDERS[area]]) - len(present))
-        names = (name for number in range(1, 10**6) if (name := f"{area}-{number:02}") not in {mutant.name for mutant in stored})
-        draws = drawn(own, wanted, f"{options.seed}:{area}", is_taken, per_file=1 + wanted // max(1, len(own) // 2))
-        result += [*present, *(Mutant(next(names), area, file, mutation) for file, mutation in draws)]
-    return result
-
-
 def table(mutants: Sequence[Mutant]) -> str:
     """Return the counts by area, and the survivors, in Markdown."""
     states = (KILLED, SURVIVED, EQUIVALENT, GONE)
     lines = [f"| area | mutants | {' | '.join(states)} |", "| --- |" + " --- |" * (len(states) + 1)]
-    for area in (*FOLDERS, "all"):
+    for area in (*AREAS, "all"):
         found = [mutant.status for mutant in mutants if area in (mutant.area, "all")]
         lines += [f"| {area} | {len(found)} | {' | '.join(str(found.count(state)) for state in states)} |"] if found else []
     for state in (SURVIVED, GONE):
@@ -154,22 +124,14 @@ def tried(mutants: Sequence[Mutant], root: Path, imports: Imports, options: argp
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the check; return 1 where a mutant that was killed survives."""
-    parser = options_of("mutants", __doc__, tuple(FOLDERS))
+    parser = options_of("mutants", __doc__, AREAS)
     parser.add_argument("--limit", type=float, default=240.0, metavar="SECONDS", help="of tests that are run together")
     parser.add_argument("--update", action="store_true", help="try those that survived too, and write the matrix again")
-    parser.add_argument("--resample", action="store_true", help="draw mutants in place of those that are gone; try them with --update")
-    parser.add_argument("--seed", type=int, default=39, help="of --resample")
-    parser.add_argument("--count", type=int, metavar="N", help="how many an area is to have after --resample")
     parser.add_argument("--matrix", type=Path, metavar="FILE.json", help="benchmarks/mutants.json of the tree by default")
     options = parser.parse_args(arguments)
     root = options.root.resolve()
     file = options.matrix or root / "benchmarks" / "mutants.json"
     mutants, imports = read(file), Imports(root)
-    if options.resample:
-        mutants = resampled(mutants, imports.code(), options)
-        write(file, mutants)
-        print(f"untried: {sum(mutant.status == UNTRIED for mutant in mutants)} of {len(mutants)}")
-        return 0
     chosen = [m for m in mutants if m.area in (options.area or [m.area]) and m.name in (options.only or [m.name])]
     if unknown := {*(options.only or ())} - {mutant.name for mutant in mutants}:
         parser.error(f"there is no mutant {', '.join(sorted(unknown))}")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.mutants import EQUIVALENT, FOLDERS, KILLED, SURVIVED, UNTRIED, Mutant, read, write
-from benchmarks.mutations import SHARES, Mutation, file_of, mutated, mutations
+from benchmarks.mutants import AREAS, EQUIVALENT, KILLED, SURVIVED, UNTRIED, Mutant, read, write
+from benchmarks.mutations import Mutation, file_of, mutated
 from benchmarks.planting import Imports
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,27 +28,6 @@ def larger(a: int, b: int | None = None) -> int:
 '''
 
 
-def test_a_line_is_changed_in_every_way_and_messages_in_none() -> None:
-    """What is not here: annotations, texts, what is raised, what is printed."""
-    changes = {(mutation.kind, mutation.to) for mutation in mutations(SOURCE)}
-    assert changes == {
-        ("comparison", "if b is not None or not a < b:"),
-        ("comparison", "if b is None or not a > b:"),
-        ("boundary", "if b is None or not a <= b:"),
-        ("logic", "if b is None and not a < b:"),
-        ("condition", "if b is None or (a < b):"),
-        ("condition", "if not (b is None or not a < b):"),
-        ("constant", "for _ in range(4):"),
-        ("constant", "for _ in range(2):"),
-        ("extreme", "return min(a, b)"),
-        ("return", "return None"),
-    }
-    for mutation in mutations(SOURCE):
-        changed = mutated(SOURCE, mutation)
-        differences = [pair for pair in zip(SOURCE.split("\n"), changed.split("\n"), strict=True) if pair[0] != pair[1]]
-        assert [(before.strip(), after.strip()) for before, after in differences] == [(mutation.line, mutation.to)]
-
-
 def test_a_mutant_follows_its_line_and_is_gone_with_it() -> None:
     mutation = Mutation("extreme", "larger", "return max(a, b)", "return min(a, b)", 0)
     moved = "# a line more\n" + SOURCE.replace("def larger", "def largest")
@@ -58,12 +37,10 @@ def test_a_mutant_follows_its_line_and_is_gone_with_it() -> None:
 
 
 def test_the_matrix_is_well_formed_and_fits_the_tree() -> None:
-    """Mutants may be gone, but not without anybody saying so: `--resample` draws others."""
     mutants, code = read(ROOT / "benchmarks" / "mutants.json"), Imports(ROOT).code()
-    assert len({mutant.name for mutant in mutants}) == len(mutants) >= 150
+    assert len({mutant.name for mutant in mutants}) == len(mutants) >= 120
     for mutant in mutants:
-        assert mutant.area in FOLDERS
-        assert mutant.mutation.kind in SHARES
+        assert mutant.area in AREAS
         assert mutant.status in (UNTRIED, KILLED, SURVIVED, EQUIVALENT)
         assert bool(mutant.killers) == (mutant.status == KILLED), mutant.name
         assert bool(mutant.reason) == (mutant.status == EQUIVALENT), mutant.name
@@ -126,11 +103,6 @@ def test_a_mutant_that_loses_its_tests_is_reported(toy: Path) -> None:
     assert "lost: stats-01" in result.stdout
 
 
-def test_a_mutant_that_is_gone_is_replaced(toy: Path) -> None:
+def test_a_mutant_without_its_line_is_gone(toy: Path) -> None:
     (toy / "bench_mtl/stats/larger.py").write_text("def larger(a, b):\n    if a < 0:\n        a = 0\n    return b if a < b else a\n")
     assert "return max(a, b)` -> `return min(a, b)`: gone" in command(toy, "--list").stdout
-    assert command(toy, "--resample", "--area", "stats", "--seed", "1").returncode == 0
-    assert [mutant.name for mutant in read(toy / "matrix.json")] == ["stats-02"]  # one a function
-    (toy / "bench_mtl/stats/smaller.py").write_text("def smaller(a, b):\n    return a if a < b else b\n")
-    assert command(toy, "--resample", "--area", "stats", "--count", "2").returncode == 0
-    assert [mutant.file for mutant in read(toy / "matrix.json")] == [f"bench_mtl/stats/{name}.py" for name in ("larger", "smaller")]
