@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -71,6 +71,9 @@ class AdaptiveSampleSize(SteppingSolver):
         if not problem.offers & {Capability.SMOOTH, Capability.SMOOTHED} or problem.on_shards([0]) is None:
             return f"{self.label} needs a loss that is a sum over shards, which that of {problem.name} is not in this form"
         return None
+
+    def aimed_at(self, relative_gap: float) -> AdaptiveSampleSize:
+        return self if self.target is not None else replace(self, target=relative_gap)
 
     def stepper(self, problem: Problem) -> SampleStepper:
         return SampleStepper(self, problem)

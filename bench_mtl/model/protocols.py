@@ -12,7 +12,7 @@ import functools
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeGuard, TypeVar, final
 
 import numpy as np
@@ -679,12 +679,9 @@ class IterativeSolver(Solver):
         if start.state is not None:
             raise InputError(f"{self.label} makes no states, and cannot go on from one")
 
-    def aimed_at(self, relative_gap: float) -> Self:
-        """This solver for a run that ends at this proven relative gap: with it as its field `aim`, or as its `target` where that is None,
-        if it has such a one; else itself."""
-        if hasattr(self, "aim"):
-            return replace(self, aim=relative_gap)  # type: ignore[type-var]
-        return replace(self, target=relative_gap) if getattr(self, "target", "") is None else self  # type: ignore[type-var]
+    def aimed_at(self, relative_gap: float) -> IterativeSolver:
+        """This solver for a run that ends at this proven relative gap; itself, unless it would go about it in another way."""
+        return self
 
     def limited_to(self, seconds: float | None) -> IterativeSolver:
         """This solver for a run of at most so many seconds; itself, unless it calls a library with a limit of its own for long."""

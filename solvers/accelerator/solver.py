@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -53,6 +53,9 @@ class AcceleratorSolver(SteppingSolver):
     @abstractmethod
     def kernels(self) -> Any:
         """The module whose `begin` and `advance` make its states."""
+
+    def aimed_at(self, relative_gap: float) -> Self:
+        return self if self.target is not None else replace(self, target=relative_gap)
 
     def rehearsed(self) -> tuple[IterativeSolver, ...]:
         """None: a program is compiled for every shape of data anew, while the clock is stopped."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -85,6 +85,9 @@ class ADMM(SteppingSolver):
         if problem.is_in_shards:
             return f"{self.label} needs all examples of {problem.name} in one matrix, which has them in shards"
         return group_objection(self, problem)
+
+    def aimed_at(self, relative_gap: float) -> ADMM:
+        return replace(self, aim=relative_gap)
 
     def resume(self, problem: Problem, start: Iterate) -> Iterator[Iterate]:
         if problem.has_form(GroupForm):

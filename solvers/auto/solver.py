@@ -126,6 +126,9 @@ class Auto(IterativeSolver):
         reason = self._one(problem).incompatibility(problem)
         return None if reason is None else f"{self.label} knows no solver for {problem.name}: {reason}"
 
+    def aimed_at(self, relative_gap: float) -> Auto:
+        return self if self.target is not None else replace(self, target=relative_gap)
+
     def along_path(self) -> Auto:
         """Return a solver that takes l1 norms by `L1WorkingSet.along_path`."""
         return replace(self, l1_solver=L1WorkingSet().along_path())

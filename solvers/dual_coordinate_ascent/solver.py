@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -64,6 +64,9 @@ class DualCoordinateAscent(SteppingSolver):
 
     def __post_init__(self) -> None:
         whole_number("seed", self.seed)
+
+    def aimed_at(self, relative_gap: float) -> DualCoordinateAscent:
+        return replace(self, aim=relative_gap)
 
     def stepper(self, problem: Problem) -> Passes:
         return Passes(self, problem.form(LinearForm))

@@ -121,6 +121,9 @@ class DualNewton(SteppingSolver):
             return f"{self.label} may need a dense system in all {coefficients} coefficients of {problem.name}"
         return None
 
+    def aimed_at(self, relative_gap: float) -> DualNewton:
+        return replace(self, aim=relative_gap)
+
     def stepper(self, problem: Problem) -> Stepper:
         assert isinstance(problem, FitProblem)
         if problem.is_in_shards:

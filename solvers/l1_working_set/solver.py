@@ -128,6 +128,9 @@ class L1WorkingSet(IterativeSolver):
                 SquaredTask(columns, ones, weights, None).solve(every, 0.1, 1e-3)
                 columns.gram(every, h)
 
+    def aimed_at(self, relative_gap: float) -> L1WorkingSet:
+        return replace(self, aim=relative_gap)
+
     def along_path(self) -> L1WorkingSet:
         """Return a solver that keeps the columns that it copies, and their products, for as long as their design is there.
 

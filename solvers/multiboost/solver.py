@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar, final
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Self, final
 
 import numpy as np
 
@@ -60,6 +60,9 @@ class _ColumnGeneration(SteppingSolver):
         if form.norm not in self.norms:
             return f"{self.label} is for the norms {' and '.join(self.norms)} of rows, and {problem.name} has {form.norm} here"
         return None
+
+    def aimed_at(self, relative_gap: float) -> Self:
+        return replace(self, aim=relative_gap)
 
     def stepper(self, problem: Problem) -> GenerationStepper:
         return GenerationStepper(problem.form(GroupForm), self)
