@@ -147,13 +147,13 @@ def _solved(asked: Asked, problem: Problem, solver: Solver, save: Path | None, k
             say(f"{solver.label}: {one_line(str(note), LONGEST_LINE)}")
         say_solution(problem, record.solution)
         say(f"{solver.label}: {_waited(record.times)}")
-    best, checkpoint = record.best, None if keeper is None else keeper.keep(record)
-    if save is not None and (record.solution is None or best is None):
+    checkpoint, best, solution = None if keeper is None else keeper.keep(record), record.best, record.solution
+    if save is not None and (solution is None or best is None):
         warn("--save: there is no solution to save")
         save = None
-    if save is not None and best is not None:
+    if save is not None and solution is not None and best is not None:
         with replacing("--save", "solution", save) as file:
-            np.savez_compressed(file, solution=record.solution, primal=best.primal, dual=best.dual, relative_gap=best.relative_gap)
+            np.savez_compressed(file, solution=solution, primal=best.primal, dual=best.dual, relative_gap=best.relative_gap)
         say(f"solution written to {save}")
     samples = [sample_document(sample) for sample in record.samples]
     document = {**asked.document(problem, solver), **run_document(record), "samples": samples, "saved": save, "checkpoint": checkpoint}

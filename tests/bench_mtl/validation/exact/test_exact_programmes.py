@@ -52,7 +52,9 @@ def optimum(text: str, folder: Path) -> Fraction:
     subprocess.run(command, capture_output=True, timeout=300, check=False)
     answer = (folder / "answer.txt").read_text()
     assert "status OPTIMAL" in answer
-    return Fraction(re.search(r"Value = (\S+)", answer)[1])
+    value = re.search(r"Value = (\S+)", answer)
+    assert value is not None
+    return Fraction(value[1])
 
 
 def instance(kind: str, form: str, rng: np.random.Generator) -> tuple[Array, Array, dict[str, Any]]:
