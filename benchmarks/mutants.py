@@ -146,8 +146,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"mutants: {error}", file=sys.stderr)
         return 2
     if options.update:
-        by_name = {mutant.name: mutant for mutant in after if mutant.status != GONE}
-        write(file, [by_name.get(mutant.name, mutant) for mutant in mutants])
+        by_name = {mutant.name: mutant for mutant in after}
+        new = [by_name.get(mutant.name, mutant) for mutant in mutants]
+        write(file, [mutant for mutant in new if mutant.status != GONE])
     if options.out is not None:
         options.out.write_text(table(after), encoding="utf-8")
     print(f"\n{table(after)}")

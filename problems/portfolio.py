@@ -295,7 +295,7 @@ def _bounds(lower: Any, upper: Any, d: int) -> tuple[Array, Array]:
 def _bound(name: str, value: Any, default: float, d: int) -> Array:
     if value is None:
         return np.full(d, default)
-    if not isinstance(value, (list, tuple, np.ndarray)) or (isinstance(value, np.ndarray) and value.ndim == 0):
+    if np.isscalar(value) or getattr(value, "ndim", 1) == 0:
         return np.full(d, real_number(name, value))
     bound = real_array(name, value, ndim=1)
     if bound.shape != (d,):

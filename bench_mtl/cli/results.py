@@ -233,7 +233,7 @@ def _is_proven(folder: Path, document: dict[str, Any], data_dir: Path | None, pl
 @click.argument("a", type=A_PATH)
 @click.argument("b", type=A_PATH)
 @click.option("--threshold", type=float, default=0.1, show_default=True, help="Share by which B may be slower than A.")
-@click.option("--anyway", is_flag=True, help="Compare results of different machines, threads, isolation or slots too.")
+@click.option("--anyway", is_flag=True, help="Compare results of different machines or processors, threads, isolation or slots too.")
 @json_option
 def compare(a: Path, b: Path, threshold: float, anyway: bool) -> Answer:
     """Compare two results folders case by case: the old one A, the new one B.

@@ -23,7 +23,7 @@ def real_array(name: str, value: Any, *, ndim: int | None = None, is_nan_allowed
     try:
         if np.iscomplexobj(value):
             raise not_real(name, value, "not complex ones")
-        _require_unmasked(name, value)
+        require_unmasked(name, value)
         array = np.ascontiguousarray(value, dtype=np.float64) if np.ndim(value) else np.asarray(value, dtype=np.float64)
     except InputError:
         raise
@@ -35,7 +35,7 @@ def real_array(name: str, value: Any, *, ndim: int | None = None, is_nan_allowed
     return array
 
 
-def _require_unmasked(name: str, value: Any) -> None:
+def require_unmasked(name: str, value: Any) -> None:
     """Raise InputError for a masked array with masked entries, whose mask would be lost."""
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         raise not_real(name, value, "masked entries are not supported, fill them")
@@ -57,7 +57,7 @@ def floating_array(name: str, value: Any, *, ndim: tuple[int, ...] = ()) -> AnyA
     if is_sparse(value):
         raise InputError(name, value, "an array here", sentence=f"{name} must be an array here: sparse matrices are not supported")
     if type(array) is not np.ndarray or array.dtype not in _FLOATS:
-        _require_unmasked(name, value)
+        require_unmasked(name, value)
         try:
             array = np.asarray(value)
             if array.dtype not in _FLOATS:

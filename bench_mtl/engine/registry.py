@@ -50,7 +50,7 @@ class Registry:
         given = dict(options or {})
         if name in self.solvers:
             return name, given
-        meanings = [(cls, cls.aliases[name.lower()]) for cls in self.with_alias(name)] or list(islice(self._of_label(name), 1))
+        meanings = self._meanings(name)
         if len(meanings) > 1:
             owners = " and ".join(cls.name for cls, _ in meanings)
             raise InputError(f"'{name}' is an alias of several solvers, {owners}: give the name of one")
@@ -89,6 +89,14 @@ class Registry:
     def solver_words(self) -> list[str]:
         """Return the names of all solvers, and the aliases of those that can be loaded."""
         return [*self.solvers, *(alias for cls in self._loaded_solvers() for alias in cls.aliases)]
+
+    def knows_solver(self, name: str) -> bool:
+        """Return whether a solver has this name, this alias, or this label."""
+        return name in self.solvers or bool(self._meanings(name))
+
+    def _meanings(self, word: str) -> list[tuple[type[Solver], Mapping[str, Any]]]:
+        """Return the solvers that have this alias, each with the options that it stands for, or the first with a variant of this label."""
+        return [(cls, cls.aliases[word.lower()]) for cls in self.with_alias(word)] or list(islice(self._of_label(word), 1))
 
     @property
     def packages(self) -> frozenset[str]:

@@ -70,7 +70,7 @@ def checked_tasks(labels: Any, scores: Any, names: Sequence[str] | None) -> list
 
 def _vectors(name: str, value: Any) -> list[Array]:
     """One vector a task: the columns of a matrix, the vectors of a list, or a vector alone."""
-    if isinstance(value, (list, tuple)) and len(value) > 0 and (isinstance(value[0], (list, tuple)) or getattr(value[0], "ndim", 0) > 0):
+    if isinstance(value, (list, tuple)) and len(value) > 0 and not np.isscalar(value[0]) and getattr(value[0], "ndim", 1) > 0:
         vectors = [real_array(f"{name} of task {k}", vector, ndim=1) for k, vector in enumerate(value)]
     else:
         array = real_array(name, value)

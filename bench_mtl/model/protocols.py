@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeGuard, TypeVar,
 import numpy as np
 
 from bench_mtl.core.blocks import Blocks
-from bench_mtl.core.checks import not_real, require_finite, require_shape
+from bench_mtl.core.checks import not_real, require_finite, require_shape, require_unmasked
 from bench_mtl.core.errors import BenchError, InputError
 from bench_mtl.core.rounding import Interval
 from bench_mtl.core.types import Array, Certificate, Iterate
@@ -570,10 +570,13 @@ def _number(name: str, value: float) -> float:
 
 
 def _checked(name: str, value: Any, *shapes: tuple[int, ...]) -> Array:
-    if np.iscomplexobj(value):
-        raise not_real(name, value, "not complex ones")
     try:
+        if np.iscomplexobj(value):
+            raise not_real(name, value, "not complex ones")
+        require_unmasked(name, value)
         array = np.asarray(value, dtype=np.float64)
+    except InputError:
+        raise
     except (TypeError, ValueError, OverflowError) as error:
         raise not_real(name, value, error) from None
     require_shape(name, array, *shapes)

@@ -56,7 +56,7 @@ def project_l2_ball(A: Any, radius: float | Array, *, axis: int | None = None, o
 
 def _radii(radius: Any, balls: int | None) -> Any:
     """One number, or one for each of the balls."""
-    if balls is None or np.isscalar(radius):
+    if balls is None or radius is None or np.isscalar(radius) or getattr(radius, "ndim", 1) == 0:
         return real_number("radius", radius)
     radii = real_array("radius", radius, ndim=1)
     if len(radii) != balls or not (radii >= 0.0).all():

@@ -35,7 +35,7 @@ def project_simplex(v: Any, mass: float = 1.0, *, method: str = "newton", axis: 
     """argmin_w 1/2 ||w - v||^2 subject to w >= 0, sum(w) = mass; of every row (or column) when `v` is a matrix.
 
     The sum of w, not rounded, is the mass up to a factor of 1 +- 4 u, with u = 2^-53 for float64 and 2^-24 for float32
-    (`kernels/simplex.py` proves it); entries below the normal range are multiples of the smallest number, and their sum may be off by n.
+    (`kernels/simplex.py` proves it); entries below the normal range are multiples of the smallest number, and the sum is off by n of it.
 
     Parameters
     ----------

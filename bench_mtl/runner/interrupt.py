@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
+from typing import Self
 
 
 class Interrupt:
@@ -30,8 +31,9 @@ class Interrupt:
             raise KeyboardInterrupt
         return self._finishes and self._notify is not None
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Self:
         self._before = [(number, signal.signal(number, self._take)) for number in (signal.SIGINT, signal.SIGTERM)]
+        return self
 
     def __exit__(self, *_: object) -> None:
         for number, handler in self._before:

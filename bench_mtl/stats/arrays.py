@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bench_mtl.core.checks import not_real, real_number
+from bench_mtl.core.checks import not_real, real_number, require_unmasked
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.types import Array
 
@@ -15,7 +15,12 @@ from bench_mtl.core.types import Array
 def numbers(name: str, value: ArrayLike, *, ndim: int) -> Array:
     """Return `value` as an array of numbers, NaN and inf among them; raises InputError where it is not numeric, or of another dimension."""
     try:
+        if np.iscomplexobj(value):
+            raise not_real(name, value, "not complex ones")
+        require_unmasked(name, value)
         array = np.array(value, dtype=np.float64)
+    except InputError:
+        raise
     except (TypeError, ValueError, OverflowError) as error:
         raise not_real(name, value, error) from None
     if array.ndim != ndim:

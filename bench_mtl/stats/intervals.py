@@ -101,7 +101,7 @@ def joint_confidence(confidence: float, intervals: int) -> float:
 
 
 def _groups(name: str, value: Sequence[ArrayLike], *, strict: bool) -> list[Array]:
-    if not isinstance(value, Iterable):
+    if not isinstance(value, Iterable) or getattr(value, "ndim", 1) == 0:
         raise InputError(name, value, "a list of measurements for each instance")
     groups = [real_array(f"{name}[{place}]", values, ndim=1) for place, values in enumerate(value)]
     if not groups:
@@ -166,7 +166,11 @@ def _resampled(groups: Sequence[Array], transform: Callable[[Array], Array], see
 def _medians(values: Array) -> Array:
     """Return medians along the last axis; for few values `numpy.median` spends its time on checks."""
     ordered, half = np.sort(values, axis=-1), values.shape[-1] // 2
-    return ordered[..., half] if values.shape[-1] % 2 else 0.5 * ordered[..., half - 1] + 0.5 * ordered[..., half]
+    low, high = ordered[..., half - 1], ordered[..., half]
+    if values.shape[-1] % 2:
+        return high
+    with np.errstate(over="ignore"):
+        return np.where(high > 1.0, 0.5 * low + 0.5 * high, 0.5 * (low + high))
 
 
 @lru_cache(maxsize=32)

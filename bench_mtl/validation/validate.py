@@ -91,7 +91,7 @@ def validate(registry: Registry, *, cases: int, seed: int = 0, only: Collection[
     """
     chosen = operators()
     known = {*registry.problems, *registry.solvers, *(name for operator in chosen for name in _functions(operator))}
-    named = {registry.meant(name)[0] if name not in known and registry.with_alias(name) else name for name in only}
+    named = {name if name in known or not registry.knows_solver(name) else registry.meant(name)[0] for name in only}
     for name in sorted(named - known):
         raise unknown("problem, solver or projection", name, known)
     return _checks(registry, chosen, cases, seed, frozenset(named or known))

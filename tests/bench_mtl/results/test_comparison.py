@@ -111,13 +111,15 @@ def test_other_cases_are_not_paired(both, change):
     ("change", "words"),
     [
         ({"environment": {"processor": "slow one"}}, r"processor \(quick one in A, slow one in B\)"),
+        ({"environment": {"processor_details": "AVX2"}}, r"processor details \(AVX-512 in A, AVX2 in B\)"),
         ({"environment": {"memory_gib": 32.0}}, r"memory \(GiB\) \(16.0 in A, 32.0 in B\)"),
         ({"environment": {"isolation": "inline"}}, r"isolation \(process in A, inline in B\)"),
         ({"threads": 2}, r"threads \(1 in A, 2 in B\)"),
     ],
 )
 def test_other_conditions_are_refused_unless_asked_for(make_results, change, words):
-    a, b = make_results("a", noisy(environment={"isolation": "process"})), make_results("b", noisy(**change))
+    old = {"isolation": "process", "processor_details": "AVX-512"}
+    a, b = make_results("a", noisy(environment=old)), make_results("b", noisy(**change))
     with pytest.raises(InputError, match=f"do not compare, for they differ in {words}: .* --anyway"):
         compare(a, b)
     assert len(compare(a, b, anyway=True).machine) == 1

@@ -89,11 +89,13 @@ def test_an_interrupt_raises_where_it_is_looked_for_and_once_more_where_it_strik
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_what_runs_in_this_thread_is_interrupted_where_it_is(number: signal.Signals) -> None:
-    with Interrupt(at_once=True, notify=print):
+    with Interrupt(at_once=True, notify=print) as interrupt:
         if number == signal.SIGINT:
             signal.raise_signal(number)
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(number)
+        with pytest.raises(KeyboardInterrupt):  # should the first have been lost
+            interrupt.asks()
 
 
 def test_threads_that_do_not_end_do_not_keep_a_command_that_was_stopped() -> None:
