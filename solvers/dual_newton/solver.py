@@ -230,7 +230,9 @@ class NewtonStepper(Stepper):
 
     def point(self, now: State) -> Array:
         parts = [term.coefficients(Z) for term, Z in zip(self.terms, now.centre.points, strict=True)]
-        return np.stack(parts).reshape(self.problem.point_shape)
+        point = np.stack(parts).reshape(self.problem.point_shape)
+        # Of a very long step rounding leaves points outside of their ball, by percents of it.
+        return self.problem.repair(point) if any(term.radius is not None for term in self.terms) else point
 
     def after(self, now: State, solved: Solved) -> State:
         at = solved.at
