@@ -83,13 +83,13 @@ def read_rows(folder: Path) -> tuple[list[float], list[Run]]:
         for run in runs
         if run.solver == "generated_lp" or run.build_seconds > 0 or any(sample.asked_tolerance is not None for sample in run.samples)
     }
+    sampled = {run.solver for run in runs if run.samples}
     for run in runs:  # without a point of its own a run has the bounds of the zero point; and what is infinite proves nothing
         run.primal, run.dual, run.relative_gap = (
             value if run.infeasibility is not None and value is not None and math.isfinite(value) else None
             for value in (run.primal, run.dual, run.relative_gap)
         )
         run.samples = [each for each in run.samples if math.isfinite(each.primal) and math.isfinite(each.dual)]
-    sampled = {run.solver for run in runs if run.samples}
     for run in runs:
         run.kind = GENERIC if run.solver in asked else SPECIALISED if run.solver in sampled else UNKNOWN
         run.kind = PEER if run.solver.startswith("peer_") else run.kind
