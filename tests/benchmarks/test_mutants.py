@@ -50,7 +50,7 @@ def test_the_matrix_is_well_formed_and_fits_the_tree() -> None:
             there += 1
             changed = mutated(code[place], mutant.mutation)
             compile(changed, place, "exec")
-    assert there >= 100, "most have gone: draw new ones"
+    assert there >= 100, "most have gone: write new ones"
 
 
 TESTS = """
