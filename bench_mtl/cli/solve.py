@@ -96,7 +96,7 @@ def solve(
             raise InputError(f"--checkpoint and --resume are for solvers that iterate, and {solver.label} answers once for each tolerance")
         origin = origin_of(asked, solver)
         earlier = None if resume is None else checkpoint_to_resume(resume, origin)
-        keeper = None if checkpoint is None else Keeper(checkpoint, seconds, origin, earlier)
+        keeper = None if checkpoint is None else Keeper(checkpoint, seconds, origin, earlier, asked.limits.iterations)
     if cluster not in (None, "local") and (exposed := exposure(cluster)) is not None:
         warn(exposed)
     try:
@@ -250,9 +250,9 @@ def _solve_live(asked: Asked, problem: Problem, solver: Solver, keeper: Keeper |
 class Keeper:
     """Keeps a run, which may go on from an earlier checkpoint, in a file: every so many seconds, and when it is cut off."""
 
-    def __init__(self, path: Path, seconds: float, origin: Origin, earlier: Checkpoint | None) -> None:
+    def __init__(self, path: Path, seconds: float, origin: Origin, earlier: Checkpoint | None, most: int | None) -> None:
         require_replaceable(_OPTION, _WHAT, path)
-        self.path, self._seconds, self._origin = path, seconds, origin
+        self.path, self._seconds, self._origin, self._most = path, seconds, origin, most
         self._next = time.monotonic() + seconds
         self._iterate: Iterate | None = None
         self._proof: Proof | None = None if earlier is None else earlier.proof
@@ -318,10 +318,16 @@ class Keeper:
 
     def _written(self, step: int) -> str:
         """Return that a checkpoint is written, and the command that was given, with which the run goes on from it."""
-        words = sys.argv[1:]
-        earlier = {place + after for place, word in enumerate(words) if word == "--resume" for after in (0, 1)}
-        words = [word for place, word in enumerate(words) if place not in earlier and not word.startswith("--resume=")]
+        words = _without("--resume", sys.argv[1:])
+        if self._most is not None and step >= self._most:  # steps count on
+            words = _without("--iterations", words)
         return f"checkpoint of step {step} written, go on with: {shlex.join(['bench-mtl', *words, '--resume', str(self.path)])}"
+
+
+def _without(option: str, words: list[str]) -> list[str]:
+    """Return the words of a command without an option and its value."""
+    places = {place + after for place, word in enumerate(words) if word == option for after in (0, 1)}
+    return [word for place, word in enumerate(words) if place not in places and not word.startswith(f"{option}=")]
 
 
 def origin_of(asked: Asked, solver: Solver) -> Origin:

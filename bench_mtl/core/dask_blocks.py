@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from bench_mtl.core.blocks import Blocks, Own, TreeSum, leaves, nothing_of, plus
 from bench_mtl.core.dask_cluster import CONNECT_SECONDS, ClusterLostError, answer, client_at, client_of, close_local, local_cluster
@@ -46,6 +46,16 @@ class Place:
     """Of a new cluster."""
     memory_gib: float | None = None
     """What each of these may allocate."""
+
+
+class Call(NamedTuple):
+    """What workers were asked for."""
+
+    future: Any
+    worker: str | None = None
+    """Who is to compute it if it lives; None where anybody may."""
+    again: Callable[[], Any] = lambda: None
+    """Asks anybody for it; returns another future."""
 
 
 class Workers:
@@ -87,10 +97,14 @@ class Workers:
         """Have some keys of a graph computed; return their futures."""
         return self._begun(lambda client: client.get(graph, list(keys), sync=False, retries=_RETRIES))
 
-    def call(self, worker: str | None, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Have a function called, which takes less time than a graph, by this worker if it lives; return the future of its result."""
+    def call(self, worker: str | None, function: Callable[..., Any], *arguments: Any) -> Call:
+        """Have a function called, which takes less time than a graph, by this worker if it lives."""
+
+        def begin(client: Any, **place: Any) -> Any:
+            return client.submit(function, *arguments, pure=False, retries=_RETRIES, **place)
+
         place = {} if worker is None else {"workers": [worker], "allow_other_workers": True}
-        return self._begun(lambda client: client.submit(function, *arguments, pure=False, retries=_RETRIES, **place))
+        return Call(self._begun(lambda client: begin(client, **place)), worker, lambda: self._begun(begin))
 
     def _begun(self, begin: Callable[[Any], T]) -> T:
         import dask
@@ -102,17 +116,22 @@ class Workers:
         except Exception as error:
             raise self._lost(error) or error from None
 
-    def result(self, future: Any) -> Any:
-        """Wait for a future, and return its result or raise what its task has raised.
+    def result(self, call: Call) -> Any:
+        """Wait for what was asked, and return its result or raise what its task has raised.
 
         Raises ClusterLostError: no worker is left, the scheduler does not answer, or workers keep dying.
         """
-        ended, seen = threading.Event(), time.monotonic()
+        (future, worker, again), ended, seen = call, threading.Event(), time.monotonic()
         future.add_done_callback(lambda _: ended.set())
         while not ended.wait(_LOOK_SECONDS):
             if self.client.status != "running":
                 raise ClusterLostError("the Dask scheduler does not answer (the connection is closed)")
-            seen = time.monotonic() if self.alive() else seen
+            alive = self.alive()
+            seen = time.monotonic() if alive else seen
+            if alive and worker is not None and worker not in alive:
+                # Where nobody else was there as it died, Dask waits for a worker at its address for ever.
+                future, worker = again(), None
+                future.add_done_callback(lambda _: ended.set())
             if time.monotonic() - seen > _WAIT_SECONDS:
                 raise ClusterLostError(f"the cluster has had no Dask worker for {_WAIT_SECONDS:g} s")
         try:
@@ -208,19 +227,19 @@ class OnDask(Blocks):
         return replace(self, held=tuple((*parts, future) for parts, future in zip(held, futures, strict=True)))
 
     def map(self, function: Callable[..., T], common: Sequence[Any] = (), own: Own = nothing_of) -> Iterator[T]:
-        futures = self._asked(_Work(self.makes, function, tuple(common)), own)
-        for place in range(len(futures)):
-            future, futures[place] = futures[place], None  # so that what has been seen is no longer held
-            yield from self._received(future)
+        calls = self._asked(_Work(self.makes, function, tuple(common)), own)
+        for place in range(len(calls)):
+            call, calls[place] = calls[place], None  # so that what has been seen is no longer held
+            yield from self._received(call)
 
     def total(self, function: Callable[..., T], common: Sequence[Any] = (), own: Own = nothing_of, add: Callable[[T, T], T] = plus) -> T:
         tree: TreeSum[T] = TreeSum(self.count, add)
-        for future in self._asked(_Work(self.makes, function, tuple(common), self.count, add), own):
-            tree.put(self._received(future))
+        for call in self._asked(_Work(self.makes, function, tuple(common), self.count, add), own):
+            tree.put(self._received(call))
         return tree.total()
 
     def _asked(self, work: _Work, own: Own) -> list[Any]:
-        """Have the work done; return the futures of what it gives for neighbouring blocks, in their order."""
+        """Have the work done; return the calls that give what it gives for neighbouring blocks, in their order."""
         alive = self.workers.alive()
         runs = _runs(self.sizes, max(1, len(alive)))
         groups = [[k] for k in range(self.count)] if self.held else runs
@@ -238,10 +257,10 @@ class OnDask(Blocks):
         if work.add is not None:  # one sum for each worker
             keys = [(asked, "sum", run[0]) for run in runs]
             graph |= {key: (_joined, asked, [(asked, k) for k in run]) for key, run in zip(keys, runs, strict=True)}
-        return self.workers.compute({**self.graph, **graph, asked: (bytes, packed)}, keys)
+        return [Call(future) for future in self.workers.compute({**self.graph, **graph, asked: (bytes, packed)}, keys)]
 
-    def _received(self, future: Any) -> Any:
-        packed = self.workers.result(future)
+    def _received(self, call: Call) -> Any:
+        packed = self.workers.result(call)
         self.workers.counts["received"] += len(packed)
         return pickle.loads(packed)
 
@@ -252,6 +271,8 @@ def _new_name(what: str) -> str:
 
 def _runs(sizes: Sequence[int], count: int) -> list[list[int]]:
     """Divide blocks into at most `count` runs of neighbours, of about the same size."""
+    if len(set(sizes[:-1])) == 1 and sizes[-1] < sizes[0]:  # the rest of a division: others stay with the nodes of the tree
+        sizes = [1] * len(sizes)
     total, before = sum(sizes), 0
     runs: list[list[int]] = [[] for _ in range(count)]
     for k, size in enumerate(sizes):

@@ -16,7 +16,7 @@ from bench_mtl.core.blocks import Blocks, Here, Lazy
 from bench_mtl.core.checks import canonical_csr, is_sparse, not_real, real_matrix
 from bench_mtl.core.dask_blocks import Key, OnDask, Workers
 from bench_mtl.core.dask_cluster import require_same_code
-from bench_mtl.core.designs import frozen, frozen_matrix, stored_entries
+from bench_mtl.core.designs import frozen, frozen_matrix, largest_entry, stored_entries
 from bench_mtl.core.errors import InputError
 from bench_mtl.core.shards import HeldShard, Shards, Sizes, digest_of
 from bench_mtl.core.types import Array, Matrix
@@ -89,6 +89,8 @@ class _Facts(NamedTuple):
     stored: int
     digest: bytes
     """Of its numbers."""
+    largest: float
+    """The size of the largest of them."""
 
 
 def shards_of(X: Any, name: str = "X") -> Shards:
@@ -113,7 +115,7 @@ def shards_of(X: Any, name: str = "X") -> Shards:
         if one.is_sparse != like.is_sparse:
             raise InputError(f"{name} has dense and sparse blocks, such as block {first} and block {k}: all must be of one kind")
     counts, stored = tuple(one.rows for _, one in facts), sum(one.stored for _, one in facts)
-    sizes = Sizes(counts, like.columns, 0, like.is_sparse, stored)
+    sizes = Sizes(counts, like.columns, 0, like.is_sparse, stored, largest=max(one.largest for _, one in facts))
     return Shards(blocks.some([k for k, _ in facts]), sizes, tuple(one.digest for _, one in facts), _shard_of)
 
 
@@ -158,7 +160,7 @@ def _facts_of(block: Any, name: str, k: int) -> _Facts:
     except (TypeError, ValueError) as error:  # a column of text
         raise not_real(where, block, error) from None
     matrix = real_matrix(where, numbers)
-    return _Facts(matrix.shape[0], matrix.shape[1], is_sparse(matrix), stored_entries(matrix), digest_of(matrix))
+    return _Facts(matrix.shape[0], matrix.shape[1], is_sparse(matrix), stored_entries(matrix), digest_of(matrix), largest_entry(matrix))
 
 
 def _shard_of(block: Any, targets: Array) -> HeldShard:

@@ -388,6 +388,12 @@ def stored_entries(X: Matrix) -> int:
     return int(X.nnz if is_sparse(X) else X.size)
 
 
+def largest_entry(X: Matrix) -> float:
+    """Return the size of the largest entry of a dense or CSR matrix, 0 where it has none."""
+    entries = X.data if is_sparse(X) else X
+    return max(float(entries.max(initial=0.0)), -float(entries.min(initial=0.0)))
+
+
 def gram(X: Matrix) -> Array:
     """Return X^T X as a dense matrix."""
     return dense(X.T @ X)

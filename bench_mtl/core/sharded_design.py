@@ -23,6 +23,7 @@ from bench_mtl.core.designs import (
     frozen,
     frozen_matrix,
     gram,
+    largest_entry,
     line_norms,
     stacked,
     sum_of_squares,
@@ -130,7 +131,7 @@ class ShardedDesign(InShards):
     @cached_property
     def _spectral_norm(self) -> float:
         """sigma_max(X), exact from the Gram matrix; of many features an estimate, see `_leading_pair`."""
-        scale = max(self._map(_largest))
+        scale = max(self._map(largest_entry))
         if scale == 0.0:
             return 0.0
         with one_blas_thread():
@@ -226,10 +227,6 @@ def column_norms(X: Matrix) -> Array:
 
 def _squares(X: Matrix) -> float:
     return math.fsum(sum_of_squares(block) for block in row_blocks(X))
-
-
-def _largest(X: Matrix) -> float:
-    return max(float(np.abs(block.data if is_sparse(block) else block).max(initial=0.0)) for block in row_blocks(X))
 
 
 def _gram_of(X: Matrix, scale: float = 1.0) -> Array:

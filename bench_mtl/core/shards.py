@@ -10,7 +10,7 @@ import hashlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -55,6 +55,8 @@ class Sizes(Forgetting):
     """Entries that are stored, of all shards."""
     tasks: tuple[int, ...] | None = None
     """The task whose examples each shard has, those of one task next to each other; None where all tasks have all examples."""
+    largest: float = 0.0
+    """The size of the largest entry, where every shard has been computed once; 0 where nobody has read them."""
 
     @property
     def n_rows(self) -> int:
@@ -176,10 +178,21 @@ class FileShard:
     name: str
     shape: tuple[int, int]
     is_sparse: bool
+    written: tuple[tuple[int, int], ...] | None = field(default=None, compare=False)
+    """Sizes and times of the files of features as they were when the manifest was read; another process may see copies with other times."""
+
+    def __reduce__(self) -> Any:
+        return FileShard, (self.folder, self.name, self.shape, self.is_sparse)
+
+    def as_written(self) -> FileShard:
+        """Return the shard, which takes its files as they are now and as no others."""
+        return replace(self, written=tuple(_contents(self._state(ending)) for ending in self.endings))
 
     def matrix(self) -> Matrix:
         states = tuple(self._state(ending) for ending in self.endings)
-        if time.time_ns() - max(changed for _, _, changed in states) < _TICK:
+        if self.written is not None and self.written != tuple(map(_contents, states)):
+            raise self._unsound()
+        if time.time_ns() - max(max(state[2:]) for state in states) < _TICK:
             self.require_sound()
         else:
             _require_sound(self, states)
@@ -227,7 +240,7 @@ class FileShard:
         """Return what is other once a file has been written to."""
         with self._there(ending) as path:
             state = path.stat()
-        return state.st_ino, state.st_size, max(state.st_mtime_ns, state.st_ctime_ns)
+        return state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns
 
     def _mapped(self, ending: str) -> Any:
         with self._there(ending) as path:
@@ -242,6 +255,11 @@ class FileShard:
             raise InputError(f"{path} is missing: all who compute with shards need to see their files, by the same path") from None
         except (ValueError, EOFError) as error:
             raise InputError(f"{path} is no array: {error}") from None
+
+
+def _contents(state: tuple[int, ...]) -> tuple[int, int]:
+    """Return what of the state of a file changes with its bytes, and not with its name or owner: size and time."""
+    return state[1], state[2]
 
 
 @lru_cache(maxsize=2**12)

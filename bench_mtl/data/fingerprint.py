@@ -19,8 +19,8 @@ from bench_mtl.model.task_data import TaskData
 
 _PACKAGE = Path(__file__).parents[1]
 
-#: Options of data in shards that say who computes with them: no bit of a result depends on that.
-_WHO = ("cluster", "workers", "memory_gib")
+#: Options of data in shards that say who computes with them, and whether files are checked: no bit of a result depends on that.
+_WHO = ("cluster", "workers", "memory_gib", "verify")
 
 
 def fingerprint(spec: Mapping[str, Any], *, data_dir: Path | None = None, seed: int | None = None) -> str:

@@ -63,7 +63,7 @@ class Origin:
                     return (
                         f"{what} {name} = {_json(then[name])}, {f'not {_json(here[name])}' if name in here else 'which is not given here'}"
                     )
-        return None if self.data == now.data else f"other data (fingerprint {self.data}, not {now.data})"
+        return None if self.data == now.data else f"other data, or other code that makes them (fingerprint {self.data}, not {now.data})"
 
     def changed_versions(self, now: Origin) -> list[str]:
         """Return what of the versions is another one, such as ``numpy 2.3.1, now 2.4.0``."""
@@ -166,7 +166,10 @@ def _of_entries(entries: Mapping[str, Any]) -> Checkpoint:
         raise InputError(f"a checkpoint of version {about['version']}, and this bench-mtl reads version {_VERSION}")
     if sorted(entries) != sorted([*about["entries"], "about"]):  # a damaged directory of a zip file may hide some
         raise ValueError("entries are missing")
-    origin = Origin(*(about[name] for name in ("problem", "parameters", "data", "solver", "options", "versions")))
+    texts, tables = ("problem", "data", "solver"), ("parameters", "options", "versions")
+    if not all(isinstance(about[name], kind) for names, kind in ((texts, str), (tables, dict)) for name in names):
+        raise ValueError("it does not say which run it is of")
+    origin = Origin(**{name: about[name] for name in (*texts, *tables)})
     dual = _floats(entries, "dual") if "dual" in entries else None
     state: dict[str, Any] | None = None
     if about["has_state"]:

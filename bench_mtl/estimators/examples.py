@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import _check_sample_weight
 
 from bench_mtl.core.checks import is_sparse, real_number
-from bench_mtl.core.designs import frozen
+from bench_mtl.core.designs import frozen, largest_entry
 from bench_mtl.core.errors import BenchError, InputError
 from bench_mtl.core.threads import fitting_blas_threads
 from bench_mtl.core.types import Array, Matrix
@@ -230,10 +230,9 @@ def fitting(data: TaskData) -> Iterator[None]:
 
 def require_range(data: TaskData, *, of_small: bool = False) -> None:
     """Raise InputError where squares of examples or targets overflow; and where `of_small` those of all entries vanish."""
-    if data.design.is_in_shards:
-        return
-    for name, parts in (("X", [X.data if is_sparse(X) else X for X, _ in blocks_of(data)]), ("y", [data.targets])):
-        size = max(float(max(part.max(initial=0.0), -part.min(initial=0.0))) for part in parts)
+    shards = data.design.shards if data.design.is_in_shards else None  # type: ignore[attr-defined]
+    largest = max(largest_entry(X) for X, _ in blocks_of(data)) if shards is None else shards.sizes.largest
+    for name, size in (("X", largest), ("y", largest_entry(data.targets))):
         if size > _LARGEST or (of_small and 0.0 < size < 1.0 / _LARGEST):
             what = f"{name} has entries of up to {size:.1e}, whose squares are out of the range of floating-point numbers"
             raise InputError(f"{what}: divide by their size")

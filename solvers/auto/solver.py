@@ -35,6 +35,7 @@ from bench_mtl.solvers.auto.race import Candidate, Race, by_power, by_steps, dig
 from bench_mtl.solvers.cone_interior_point import ConeInteriorPoint
 from bench_mtl.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from bench_mtl.solvers.dual_newton import DualNewton
+from bench_mtl.solvers.dual_newton.shards import is_cheap
 from bench_mtl.solvers.graph_admm import GraphADMM
 from bench_mtl.solvers.l1_working_set import L1WorkingSet
 from bench_mtl.solvers.multiboost import MultiboostGroup
@@ -86,8 +87,8 @@ class Auto(IterativeSolver):
     Where none of these takes a problem, `AcceleratedGradient` does, or `SmoothedGradient`, or `ProjectedSubgradient`. Smooth losses with
     some hundreds of coefficients have one of these race `DualNewton`, but under l1,inf norms. Features of unlike size and weak penalties
     are no matter to it, nor to `ConeInteriorPoint`: where the features are so, these run alone, under l1,inf norms too.
-    Examples in shards are for `AdaptiveSampleSize`, which needs no columns in memory, but for the squares of a sparse plus a low-rank
-    matrix and for hinges under an l1,inf norm where examples x features^2 x tasks is small.
+    Examples in shards are for `AdaptiveSampleSize`, which needs no columns in memory, or of tasks with their own shards for `DualNewton`,
+    but for the squares of a sparse plus a low-rank matrix and for hinges under an l1,inf norm where examples x features^2 x tasks is small.
 
     In a race the turn is that of the solver that can be first, by what it has spent and the least that it still needs: so a race of two
     costs at most twice as much as the better of both alone, and a step. Costs are operations, weighted by what they take in general.
@@ -180,7 +181,9 @@ class Auto(IterativeSolver):
             return next((one for one in ours if one.incompatibility(problem) is None), ours[-1])
         candidates: list[IterativeSolver] = []
         if problem.is_in_shards and not problem.has_form(SPARSE_PLUS_LOW_RANK):
-            candidates = [AdaptiveSampleSize(), SmoothedGradient()]  # columns of a working set may not fit into memory
+            # Columns of a working set may not fit into memory; Gram matrices of few features do.
+            newton = [DualNewton()] if isinstance(problem, FitProblem) and is_cheap(problem) else []
+            candidates = [AdaptiveSampleSize(), *newton, SmoothedGradient()]
             if problem.has_form(_L1INF_HINGES) and _products(problem) <= _NEWTON_PRODUCTS:
                 candidates.insert(0, WorkingSet(memory_gib=self.memory_gib))
         elif any(map(problem.has_form, _FOR_SETS)):

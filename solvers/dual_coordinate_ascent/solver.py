@@ -19,9 +19,9 @@ from bench_mtl.solvers.stochastic.examples import TaskRows
 
 #: The first spread of projected gradients at which examples that were left out are visited again; those of liblinear end at 0.1.
 _FIRST_WIDTH = 0.1
-#: A step is at most this share of all passes so far: an iterate copies the coefficients, which takes as long as some passes over few
-#: examples.
-_STEP_SHARE = 8
+#: A step is at most one part in so many of all passes so far: an iterate copies the coefficients, which takes as long as some passes over
+#: few examples.
+_STEP_SHARE = 2
 #: A gap that was no proof is to fall to this share.
 _NEXT = 0.5
 

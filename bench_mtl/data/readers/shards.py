@@ -37,6 +37,8 @@ FORMAT = "bench-mtl shards"
 #: A worker that may allocate less does not start: Dask, NumPy and compiled code take about as much.
 _LEAST_GIB = 0.3
 
+#: The most features and tasks that a manifest may state: compiled code counts no further.
+_MOST_INDEX = 2**31 - 1
 #: Of manifests: the second says of every shard which task has its examples.
 SHARED, BY_TASK = 1, 2
 
@@ -70,18 +72,26 @@ def write_shards(
     with folder_beside(folder) as made:
         inside = made / folder.name
         inside.mkdir()
-        shards = [_written(inside, f"{number:05d}", *_checked(number, *part)) for number, part in enumerate(parts)]
-        if not shards:
-            raise InputError("there is no part to write")
-        for number, shard in enumerate(shards):
+        _require_ascending(tasks)
+        shards: list[dict[str, Any]] = []
+        for number, part in enumerate(parts):  # what does not fit ends it before the next part is made
+            shard = _written(inside, f"{number:05d}", *_checked(number, *part))
+            shards.append(shard)
             for key in ("features", "tasks", "sparse"):
                 if shard[key] != shards[0][key]:
                     raise InputError(f"part {number} has {key} {shard[key]}, but part 0 has {shards[0][key]}")
+            if tasks is not None and shard["tasks"] != 1:
+                raise InputError(f"where tasks have examples of their own targets are one column, not {shard['tasks']}")
+            if tasks is not None and len(shards) > len(tasks):
+                raise InputError(f"tasks has {len(tasks)} entries, but there are more parts")
+        if not shards:
+            raise InputError("there is no part to write")
         common = {key: shards[0][key] for key in ("features", "tasks", "sparse")}
         kept = [{key: shard[key] for key in ("name", "rows", "stored", "files")} for shard in shards]
         manifest = {"format": FORMAT, "version": SHARED, "name": name, **common, "shards": kept}
         if tasks is not None:
-            _require_tasks(tasks, len(shards), shards[0]["tasks"])
+            if len(tasks) > len(shards):
+                raise InputError(f"tasks has {len(tasks)} entries, but there are {len(shards)} parts")
             own = [{**shard, "task": int(task)} for shard, task in zip(kept, tasks, strict=True)]
             manifest |= {"version": BY_TASK, "tasks": int(tasks[-1]) + 1, "shards": own}
         manifest |= {} if origin is None else {"origin": dict(origin)}
@@ -118,20 +128,21 @@ def read_shards(
             manifest = json.loads(source.read_text(encoding="utf-8"))
             if manifest["format"] != FORMAT or manifest["version"] not in (SHARED, BY_TASK):
                 raise InputError(f"is no manifest of {FORMAT} {SHARED} or {BY_TASK}")
-            tasks = tuple(int(entry["task"]) for entry in manifest["shards"]) if manifest["version"] == BY_TASK else None
-            d, m = (whole_number(key, manifest[key], minimum=1) for key in ("features", "tasks"))
+            has_tasks = manifest["version"] == BY_TASK
+            tasks = tuple(whole_number("task", entry["task"]) for entry in manifest["shards"]) if has_tasks else None
+            d, m = (whole_number(key, manifest[key], minimum=1, maximum=_MOST_INDEX) for key in ("features", "tasks"))
             entries, sparse = manifest["shards"], true_or_false("sparse", manifest["sparse"])
-            counts = [int(entry["rows"]) for entry in entries]
+            counts = [whole_number("rows", entry["rows"], minimum=1) for entry in entries]
             files = [
                 (name, {key: facts[key] for key in ("bytes", "sha256")}) for entry in entries for name, facts in entry["files"].items()
             ]
-            names, stored = [str(entry["name"]) for entry in entries], sum(int(entry["stored"]) for entry in entries)
+            names, stored = [str(entry["name"]) for entry in entries], sum(whole_number("stored", entry["stored"]) for entry in entries)
             name_of_all = str(manifest["name"])
             if not entries:
                 raise InputError("has no shards")
         for name, facts in files:
             _require(source.parent / name, facts, true_or_false("verify", verify))
-        shards = [FileShard(source.parent, name, (rows, d), sparse) for name, rows in zip(names, counts, strict=True)]
+        shards = [FileShard(source.parent, name, (rows, d), sparse).as_written() for name, rows in zip(names, counts, strict=True)]
         sizes = Sizes(tuple(counts), d, m, sparse, stored, tasks)
         blocks = Here(shards) if place is None else OnDask(Workers(place), sizes.counts, tuple((shard,) for shard in shards))
         targets = np.concatenate(list(_targets(source.parent, entries, m if tasks is None else 1)))
@@ -154,14 +165,10 @@ def shard_files(manifest: Path) -> dict[Path, str]:
         return {manifest.parent / name: str(facts["sha256"]) for entry in entries for name, facts in entry["files"].items()}
 
 
-def _require_tasks(tasks: Sequence[int], parts: int, columns: int) -> None:
-    """Raise InputError unless every part has a task, in their order, and a column of targets."""
-    if len(tasks) != parts:
-        raise InputError(f"tasks has {len(tasks)} entries, but there are {parts} parts")
-    if columns != 1:
-        raise InputError(f"where tasks have examples of their own targets are one column, not {columns}")
-    numbers = [whole_number("tasks", task) for task in tasks]
-    if sorted(numbers) != numbers or set(numbers) != set(range(numbers[-1] + 1)):
+def _require_ascending(tasks: Sequence[int] | None) -> None:
+    """Raise InputError unless the tasks of parts, where they have any, are numbered in their order."""
+    numbers = [] if tasks is None else [whole_number("tasks", task) for task in tasks]
+    if numbers and (sorted(numbers) != numbers or set(numbers) != set(range(numbers[-1] + 1))):
         raise InputError(f"tasks must ascend from 0 and leave none out, not {numbers[:8]}")
 
 

@@ -116,6 +116,13 @@ def test_sums_of_any_runs_in_any_order_have_the_bits_of_the_tree(count: int) -> 
         assert tree.total() == total((count - 1).bit_length(), 0)
 
 
+@pytest.mark.parametrize("workers", [1, 2, 3, 8, 100])
+@pytest.mark.parametrize("last", [1, 300, 1000])
+def test_workers_have_a_power_of_two_of_shards_each_however_short_the_last_one_is(workers: int, last: int) -> None:
+    runs = _runs([1000] * (8 * workers - 1) + [last], workers)
+    assert [(run[0] % 8, len(run)) for run in runs] == [(0, 8)] * workers
+
+
 #: The same numbers in every way that Dask has of holding them.
 COLLECTIONS: dict[str, Callable[[], Any]] = {
     "array": lambda: da.from_array(A, chunks=(COUNTS, D)),
@@ -189,9 +196,10 @@ def test_workers_are_of_the_process_that_asks(workers: Workers) -> None:
     assert (again.place, again._client) == (workers.place, None)
 
 
-def test_a_worker_that_dies_costs_no_bit() -> None:
-    """Neither of shards that it computes with, nor of blocks and targets that it holds."""
-    here, workers = Shards.held(parts(A)), Workers(Place(workers=2))
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_worker_that_dies_costs_no_bit(count: int) -> None:
+    """Neither of shards that it computes with, nor of blocks and targets that it holds; where it was the only one another is started."""
+    here, workers = Shards.held(parts(A)), Workers(Place(workers=count))
     client = workers.client
     try:
         with client.as_current():

@@ -6,6 +6,7 @@ What they give is what designs in memory give: `test_designs.py`.
 import fcntl
 import itertools
 import os
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -112,10 +113,11 @@ def test_shards_that_are_not_alike_or_damaged_are_refused(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 def test_files_that_are_not_what_the_manifest_says_are_refused_when_they_are_used(kind: str, tmp_path: Path) -> None:
-    """Compiled code believes shapes and indices: a wrong one would end the process, or another array."""
+    """Compiled code believes shapes and indices: a wrong one would end the process, or another array. Who has read the manifest wants the
+    files that were there; others, as workers, may see copies with other times."""
     manifest = write_shards(tmp_path / "set", [(features(kind), np.ones((N, 1)))])
-    design, W = read_shards(manifest).design, np.ones((D, 1))
-    expected = design.forward(W)
+    read, W = read_shards(manifest).design, np.ones((D, 1))
+    design, expected = pickle.loads(pickle.dumps(read)), read.forward(W)
     changes: dict[str, list[Callable[[Any], Any]]] = {
         "dense": [lambda X: X[1:], lambda X: X[:, 1:], lambda X: X.astype(np.float32)],
         "sparse": [lambda i, place=place: np.where(np.arange(len(i)) == 0, place, i) for place in (-1, D, 2**30)]
@@ -131,6 +133,8 @@ def test_files_that_are_not_what_the_manifest_says_are_refused_when_they_are_use
                 design.forward(W)
             file.write_bytes(before)
         np.testing.assert_array_equal(design.forward(W), expected)
+    with pytest.raises(InputError, match="its files have changed"):
+        read.forward(W)
     manifest.write_text(manifest.read_text().replace(f'"features": {D}', f'"features": {D - 1}'))
     with pytest.raises(InputError, match=f"is not {N} rows of {D - 1} features"):
         read_shards(manifest).design.forward(W[1:])
@@ -166,7 +170,10 @@ def test_shards_of_tasks_are_written_and_read(tmp_path: Path) -> None:
     np.testing.assert_array_equal(data.targets, y)
     plain = PerTaskDesign([X[:12], X[12:]])
     np.testing.assert_allclose(data.design.adjoint(y), plain.adjoint(y), rtol=1e-13, atol=1e-13)
-    for tasks, words in (([0, 1], "tasks has 2 entries, but there are 3 parts"), ([0, 2, 2], "tasks must ascend"), ([1, 0, 1], "ascend")):
+    for tasks, words in (([0, 1], "tasks has 2 entries, but there are more parts"), ([0, 0, 1, 2], "has 4 entries, but there are 3 parts")):
+        with pytest.raises(InputError, match=words):
+            write_shards(tmp_path / "other", parts, tasks=tasks)
+    for tasks, words in (([0, 2, 2], "tasks must ascend"), ([1, 0, 1], "ascend")):
         with pytest.raises(InputError, match=words):
             write_shards(tmp_path / "other", parts, tasks=tasks)
     with pytest.raises(InputError, match="targets are one column, not 2"):

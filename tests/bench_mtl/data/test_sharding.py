@@ -380,5 +380,8 @@ def test_a_manifest_that_lacks_something_is_refused(tmp_path: Path, key: str) ->
         manifest.write_text(json.dumps({**content, "shards": shards}))
         with pytest.raises(InputError, match=r"shards\.json: (not readable as a manifest of shards|has no shards)"):
             read_shards(manifest)
+    manifest.write_text(json.dumps({**content, "features": 2**60}))
+    with pytest.raises(InputError, match=r"shards\.json: features must be a whole number"):
+        read_shards(manifest)
     with pytest.raises(InputError, match="name too long"):
         read_shards("n" * 300)

@@ -101,6 +101,16 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return written(tmp_path_factory.mktemp("whole"), checkpoint_of(last, proof=Proof(last.primal, last.dual))).read_bytes()
 
 
+def test_a_checkpoint_that_does_not_say_which_run_it_is_of_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path, checkpoint_of(Iterate(np.zeros(2))))
+    with np.load(path) as file:
+        entries = dict(file)
+    for change in ({"versions": None}, {"parameters": [1]}, {"solver": 1}):
+        np.savez(path, **{**entries, "about": np.array(json.dumps({**json.loads(str(entries["about"])), **change}))})
+        with pytest.raises(InputError, match="is no checkpoint"):
+            read_checkpoint("--resume", path)
+
+
 def test_entries_that_a_damaged_directory_hides_are_missed(tmp_path: Path, whole: bytes) -> None:
     """The length of a comment, 32 bytes into each record, decides where zipfile looks for the next one."""
     path = tmp_path / "run.npz"
@@ -151,7 +161,7 @@ def test_a_later_version_is_refused_by_name(tmp_path: Path) -> None:
         ({"parameters": {"radius": 5}}, 'parameter name = "x", which is not given here'),
         ({"parameters": {"radius": 5, "name": "x", "more": 1}}, "no parameter more, which is 1 here"),
         ({"options": {"step": 0.2, "pair": (1, 2)}}, "option step = 0.1, not 0.2"),
-        ({"data": "4567"}, "other data (fingerprint 0123, not 4567)"),
+        ({"data": "4567"}, "other data, or other code that makes them (fingerprint 0123, not 4567)"),
         ({"parameters": {"radius": 5.0, "name": "x"}, "options": {"step": 0.1, "pair": [1, 2]}}, None),
         ({"versions": {}}, None),
     ],

@@ -185,6 +185,7 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "tasks": (lambda X: L1InfRegressor().fit_tasks([A, X], [Y[:, 0], Y[:, 1]]), f"X of task 1 {NOT_HERE}"),
     "predicted tasks": (lambda X: L1InfRegressor().fit(A, Y[:, :2]).predict_tasks([A, X]), f"X of task 1 {NOT_HERE}"),
     "solver": (lambda X: L1InfRegressor(solver="interior_point").fit(X, Y), "solver: .*has them in shards"),
+    "range": (lambda X: L1InfRegressor().fit(1e200 * X, Y), "X has entries of up to .*: divide by their size"),
     "other numbers": (
         lambda X: L1InfRegressor(tol=0.5, max_iter=2).fit(da.from_delayed(dask.delayed(drawn, pure=False)(), (N, D), float), Y),
         "X has other numbers each time",
