@@ -13,7 +13,7 @@ from bench_mtl.core.rounding import Interval
 from bench_mtl.core.types import NEGLIGIBLE_SHARE, Array, Iterate, gap_up_to_rounding
 from bench_mtl.model.fit_problem import FitProblem
 from bench_mtl.model.linear_loss import LinearFit
-from bench_mtl.model.losses import Logistic, Multiclass, Squared
+from bench_mtl.model.losses import Huber, Logistic, Multiclass, Squared
 from bench_mtl.model.protocols import Capability, Problem
 from bench_mtl.model.solver_state import Stepper, SteppingSolver
 from bench_mtl.solvers.dual_newton.shards import GAP_OF_MODELS, MOST_ENTRIES_IN_SHARDS, ShardStepper, can_choose
@@ -102,10 +102,10 @@ class DualNewton(SteppingSolver):
         if not isinstance(problem, FitProblem) or not problem.is_composite:
             return f"{self.label} takes a loss of linear predictions with a norm, which {problem.name} is not"
         loss = problem.fit.loss
-        if not isinstance(loss, (Squared, Logistic, Multiclass)):
-            return f"{self.label} is for squared, logistic and multiclass losses, and the loss of this {problem.name} is {loss.name}"
-        if problem.is_in_shards and (problem.fit.intercept or loss.couples_tasks):
-            return f"{self.label} takes no intercepts and no loss of all tasks together in shards, as this {problem.name} has"
+        if not isinstance(loss, (Squared, Huber, Logistic, Multiclass)):
+            return f"{self.label} is for squared, huber, logistic and multiclass losses, and the loss of this {problem.name} is {loss.name}"
+        if problem.is_in_shards and (problem.fit.intercept or loss.couples_tasks or isinstance(loss, Huber)):
+            return f"{self.label} takes no intercepts, no huber loss and none of all tasks together in shards, as this {problem.name} has"
         if problem.is_in_shards and problem.sums is None:
             return f"{self.label} takes one weight for all examples of a task in shards, and those of this {problem.name} differ"
         if terms_of(problem.regulariser, np.ones(problem.design.n_features)) is None:
@@ -190,8 +190,8 @@ class NewtonStepper(Stepper):
     def _inside(self, dual: Array) -> Array:
         """Return a dual point in the range of the conjugate, away from the ends."""
         fit = self.problem.fit
-        if isinstance(fit.loss, Squared):
-            return np.array(dual)
+        if isinstance(fit.loss, (Squared, Huber)):
+            return fit.loss.admissible(dual, fit.targets, fit.weights)
         return dual_of(fit, np.clip(shares_of(fit, dual), 1e-8, 1.0 - 1e-8))
 
     def step(self, now: State) -> State | None:
@@ -323,8 +323,8 @@ def _moved(fit: LinearFit, dual: Array, change: Array) -> Array:
 
     A share of the range that falls by more than a half of it falls on as an exponential, and so does what is left above a share.
     """
-    if isinstance(fit.loss, Squared):
-        return np.asarray(dual + change)
+    if isinstance(fit.loss, (Squared, Huber)):
+        return fit.loss.admissible(dual + change, fit.targets, fit.weights)
     u, rise = shares_of(fit, dual), (-change if fit.loss.couples_tasks else fit.targets * change) / fit.weights
     room = np.where(rise > 0.0, 1.0 - u, u)
     with np.errstate(all="ignore"):

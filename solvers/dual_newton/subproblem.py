@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from bench_mtl.core.designs import Design
 from bench_mtl.core.types import Array
 from bench_mtl.model.linear_loss import LinearFit
-from bench_mtl.model.losses import MarginLoss, Multiclass, Squared
+from bench_mtl.model.losses import Huber, MarginLoss, Multiclass, Squared
 from bench_mtl.solvers.dual_newton.faces import Face, RowFace, Times
 from bench_mtl.solvers.dual_newton.task_systems import SHIFT, TaskGram, is_mostly_apart, solved_by_tasks
 from bench_mtl.solvers.dual_newton.terms import Shrunk, Term
@@ -117,7 +117,7 @@ class Conjugate(NamedTuple):
 
 def conjugate(fit: LinearFit, dual: Array) -> Conjugate:
     loss, y, w = fit.loss, fit.targets, fit.weights
-    if isinstance(loss, Squared):
+    if isinstance(loss, (Squared, Huber)):
         return Conjugate(-loss.conjugate_gain(dual, y, w), y - dual / w, np.broadcast_to(1.0 / w, dual.shape))
     u = shares_of(fit, dual)
     if isinstance(loss, Multiclass):
@@ -219,9 +219,12 @@ class Subproblem:
     def at_end(self, at: Evaluation) -> NDArray[np.bool_] | None:
         """Return which examples' dual entries stay at the end of their range; None where none do."""
         fit = self.scaled.fit
-        if not isinstance(fit.loss, MarginLoss):
+        if isinstance(fit.loss, Huber):
+            ended = (np.abs(at.dual) >= fit.loss.delta * fit.weights) & (at.dual * at.residual >= 0.0)
+        elif isinstance(fit.loss, MarginLoss):
+            ended = (fit.targets * at.dual < SMALLEST_SHARE * fit.weights) & (fit.targets * at.residual <= 0.0)
+        else:
             return None
-        ended = (fit.targets * at.dual < SMALLEST_SHARE * fit.weights) & (fit.targets * at.residual <= 0.0)
         return ended if ended.any() else None
 
     def weighted(self, R: Array, shares: Array) -> Array:
@@ -399,6 +402,9 @@ class _ByColumns(_Columns):
             return np.sqrt(shares)[:, None] * M
         if (shares == shares[0]).all():
             return math.sqrt(shares[0]) * M
+        if not shares.all():  # of few examples the squares below have no full rank
+            some = shares > 0.0
+            return np.sqrt(shares[some])[:, None] * (Q[some] @ M)
         squares = (Q.T * shares) @ Q
         squares[np.diag_indices_from(squares)] += SHIFT * shares.max()  # shares may be 0
         return np.linalg.cholesky(squares).T @ M

@@ -105,6 +105,15 @@ def test_a_step_that_is_taken_back_states_the_gap_of_its_own_point() -> None:
     assert any(np.array_equal(*pair) for pair in pairwise(points))  # which is so where a step was taken back
 
 
+@pytest.mark.parametrize("bound", [{"radius": 0.8}, {"penalty": "0.05 max"}], ids=["ball", "penalty"])
+@pytest.mark.parametrize("family", [L1InfGLM, L12GLM, L1BallGLM, TraceNormGLM])
+def test_huber_losses_of_features_of_unlike_size_are_fitted(family: type[Problem], bound: dict[str, Any]) -> None:
+    draw, units = np.random.default_rng(3), 10.0 ** np.linspace(-2.0, 2.0, 5)
+    X = draw.standard_normal((40, 5))
+    Y = X @ draw.standard_normal((5, 3)) + draw.standard_t(1.5, (40, 3))
+    proven(family.from_data(TaskData.shared(X * units, Y), loss="huber:0.3", **bound), DualNewton(), 1e-8)
+
+
 def test_many_features_are_taken_in_few_rows_until_memory_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """12,000 coefficients would make a dense system of more than 1 GiB."""
     draw = np.random.default_rng(2)
