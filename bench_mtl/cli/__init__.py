@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import os
 import signal
 import sys
 import threading
+import time
 import traceback
 from importlib import import_module
 from typing import NoReturn
@@ -20,6 +22,8 @@ from bench_mtl.core.version import __version__
 
 #: How long the threads of a command that has been stopped may take to end.
 _ENDING_SECONDS = 3.0
+#: How long after an interrupt that Python has discarded the next one comes.
+_AGAIN_SECONDS = 0.1
 #: Commands by the module in which they are, with the first sentence of their help.
 _COMMANDS = {
     "certify": {"certify": "Enclose the optimal value of the CVXPY problem NAME that FILE.py makes; the file is run."},
@@ -47,6 +51,7 @@ _COMMANDS = {
 def main() -> None:
     """Run the command line: an error with a name becomes one line and exit code 2, any other a traceback and exit code 4."""
     signal.signal(signal.SIGTERM, _interrupt)
+    sys.unraisablehook = _interrupt_again
     _open_streams()
     os.environ["MPLBACKEND"] = "agg"  # figures are files, and a backend that is not there would end the command
     try:
@@ -88,9 +93,26 @@ def _end_soon(code: int) -> None:
             stream.flush()
 
 
+class _Termination(KeyboardInterrupt):
+    """A request to end, unlike an interrupt that some solver raises itself."""
+
+
 def _interrupt(*_: object) -> NoReturn:
     """Raise an interrupt on a request to end, so that every `finally` is passed: the one that ends the worker, above all."""
-    raise KeyboardInterrupt
+    raise _Termination
+
+
+def _interrupt_again(lost: sys.UnraisableHookArgs) -> None:
+    """Request the end once more where Python has discarded the interrupt, as in finalisers and in callbacks of its garbage collector."""
+    if isinstance(lost.exc_value, _Termination):
+        _thread.start_new_thread(_terminate, ())  # which waits for no lock, as threads of `threading` do
+    else:
+        sys.__unraisablehook__(lost)
+
+
+def _terminate() -> None:
+    time.sleep(_AGAIN_SECONDS)
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 class _Commands(click.Group):

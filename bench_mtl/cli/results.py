@@ -206,9 +206,11 @@ def _is_whole(folder: Path, document: dict[str, Any], *, drop: bool) -> bool:
     if checked.damaged and not drop:
         warn(f"{folder} is damaged: bench-mtl check {folder} --drop sets aside what is, and keeps the rest")
     elif checked.damaged and (dropped := checking.drop(folder)) is not None:
-        aside, rows = dropped
-        document["set_aside"] = {"file": aside, "rows": rows}
-        say(f"  {plural(rows, 'row')} set aside: the damaged file is now {aside}; the command that made these results runs them anew")
+        aside, rows, listings = dropped
+        document["set_aside"] = {"file": aside, "rows": rows, "listings": listings}
+        counts = [plural(number, noun) for number, noun in ((rows, "row"), (listings, "listing")) if number]
+        what = " and ".join(counts) or "what is damaged"
+        say(f"  {what} set aside: the damaged file is now {aside}; the command that made these results goes on from there")
     return drop or not checked.damaged
 
 
@@ -283,6 +285,9 @@ def merge(folders: tuple[Path, ...], out: Path, without_proofs: bool) -> Answer:
       bench-mtl merge laptop/quick server/quick -o results/quick-both
       bench-mtl merge results/large -o to-publish/large --without-proofs
     """
+    for place, folder in enumerate(folders):
+        if folder.resolve() in [before.resolve() for before in folders[:place]]:
+            raise InputError(f"merge: the folder {folder} is given twice")
     merged = bring_together(folders, out, proofs=not without_proofs)
     say(f"{out}: {merged.runs} runs of {plural(len(folders), 'folder')}")
     if merged.superseded:

@@ -9,6 +9,7 @@ import click
 
 from bench_mtl.cli.console import Answer, answer, say
 from bench_mtl.cli.options import A_PATH, json_option, replacing
+from bench_mtl.core.errors import not_written
 
 NAME = "SKILL.md"
 
@@ -27,7 +28,10 @@ def skill(install: Path | None) -> Answer:
     text = (files("bench_mtl") / NAME).read_text(encoding="utf-8")
     file = install / "bench-mtl" / NAME if install else None
     if file is not None:
-        file.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise not_written(f"--install: the instructions cannot be written to {file}", error) from None
         with replacing("--install", "instructions", file) as opened:
             opened.write(text.encode())
         say(f"{file}: written")

@@ -16,6 +16,8 @@ _LONGEST_VALUE = 200
 _MOST_ENTRIES = 100
 #: So many names are all listed; of more, so many that are nearest.
 _FEW_NAMES, _SHOWN_NAMES = 8, 5
+#: From which ratio of difflib on a name is suggested for another.
+_LIKENESS = 0.65
 
 
 #: What the system says where a disk, or what a user may have of it, is full, and where it fails.
@@ -101,10 +103,10 @@ def unknown(kind: str, given: str, allowed: Iterable[str], *, more: str = "") ->
     return InputError(kind, given, words, near=near, sentence=sentence)
 
 
-def nearest(given: str, names: Iterable[str], *, cutoff: float = 0.5) -> str | None:
-    """Return the name that is most like the given one, upper and lower case being one; None where the likeness of all is below `cutoff`."""
+def nearest(given: str, names: Iterable[str]) -> str | None:
+    """Return the name that is most like the given one, upper and lower case being one; None where none is like it."""
     by_folded = {name.casefold(): name for name in names}
-    near = difflib.get_close_matches(given[:_LONGEST_NAME].casefold(), by_folded, n=1, cutoff=cutoff)
+    near = difflib.get_close_matches(given[:_LONGEST_NAME].casefold(), by_folded, n=1, cutoff=_LIKENESS)
     return by_folded[near[0]] if near else None
 
 

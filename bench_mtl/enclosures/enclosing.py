@@ -275,11 +275,11 @@ def _coefficients(problem: Problem, values: Any) -> Array:
     if is_estimator and not hasattr(values, "coef_"):
         raise InputError(f"{type(values).__name__} has no coef_: it must have been fitted, and be linear")
     W: Any = values.coef_ if is_estimator else values
-    W = real_array("the coefficients", W.toarray() if hasattr(W, "toarray") else W)
+    W = real_array("the array of coefficients", W.toarray() if hasattr(W, "toarray") else W)
     if is_estimator and W.ndim == 2:
         W = W.T
     if W.ndim == 1 and shape == (len(W), 1):
         W = W[:, None]
     if W.shape != shape:
-        raise InputError("the coefficients", W.shape, f"have shape {shape}")
+        raise InputError("the array of coefficients", W.shape, f"have shape {shape}")
     return W

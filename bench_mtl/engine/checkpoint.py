@@ -147,8 +147,12 @@ def read_checkpoint(name: str, path: Path) -> Checkpoint:
     if not is_file(name, path):
         raise InputError(f"{name}: there is no file {path}")
     try:
-        with path.open("rb") as content, np.load(content, allow_pickle=False) as file:
-            entries = {str(key): file[key] for key in file.files}
+        with path.open("rb") as content:
+            if content.read(2) != b"PK":  # of which NumPy would speak of pickles
+                raise ValueError("it is no zip file")
+            content.seek(0)
+            with np.load(content, allow_pickle=False) as file:
+                entries = {str(key): file[key] for key in file.files}
         return _of_entries(entries)
     except InputError as error:
         raise InputError(f"{name}: {path}: {error}") from None

@@ -201,6 +201,8 @@ def load_registry(
                 if with_solvers:
                     source_digest(cls)  # is kept; once another folder is opened, the modules of this one cannot be found
                 if issubclass(cls, Problem):
+                    if file.parent.name == "solvers":  # which the certifier does not read
+                        raise InputError(f"plug-in {file} defines problem '{cls.name}': problems belong in problems/")
                     problems.add(cls, str(file), _module_name(file))
                 elif issubclass(cls, Solver):
                     solvers.add(cls, str(file), _module_name(file))

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from bench_mtl.core.checks import real_number, whole_number
 from bench_mtl.core.errors import InputError, did_you_mean, nearest, unknown
-from bench_mtl.core.files import is_file
+from bench_mtl.core.files import is_dir, is_file
 from bench_mtl.core.text import LONGEST_WORD, require_label
 from bench_mtl.core.threads import available_processors
 from bench_mtl.core.types import Limits
@@ -50,6 +50,8 @@ def read_suite(name_or_path: str) -> Suite:
     shipped = shipped_suites()
     path = shipped.get(name_or_path, Path(name_or_path))
     if not is_file("suite file", path):
+        if is_dir("suite file", path):
+            raise InputError(f"suite file {path} is a folder")
         if path.suffix or "/" in name_or_path:
             beside = [other.name for other in path.parent.glob("*.toml")]
             raise InputError(f"suite file {path} does not exist{did_you_mean(path.name, beside)}")
@@ -163,7 +165,7 @@ class _Table:
         self._known.append(key)
         value = self._left.pop(key, default)
         if value is None:  # a key that is like it, and not yet taken, is a slip of the pen
-            near = nearest(key, self._left, cutoff=0.75)
+            near = nearest(key, self._left)
             raise InputError(f"{self.where} needs the key '{key}'" + ("" if near is None else f", and has '{near}': did you mean '{key}'?"))
         if (isinstance(value, bool) and kind is not bool) or not isinstance(value, kind):
             raise InputError(f"'{key}' in {self.where}", value, f"a {_KINDS[kind]}")

@@ -19,6 +19,7 @@ Columns = int | str | Sequence[str]
 _SIGNS = (-1.0, 0.0, 1.0)
 _BINARY = ({0.0, 1.0}, {-1.0, 1.0}, {0.0}, {1.0}, {-1.0})
 #: How columns without a name are called, and what pandas makes of it.
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 _UNNAMED = re.compile(r"(Unnamed: \d+)?")
 _LONGEST, _MOST_NAMES = 40, 8
 _WAYS = ("mean", "median")
@@ -160,6 +161,8 @@ class _Table(NamedTuple):
             row = int(texts[0])
             text = str(column.iloc[row])[:_LONGEST]
             cure = f"write 0/1 or -1/+1; {_as_classes(self.names[j])}" if use == "labels" else _refused(use, self.names[j])
+            if _DECIMAL_COMMA.fullmatch(text):
+                cure = "decimal = ',' reads decimal commas of text files"
             raise InputError(f"{self.where(row, j)} is no number: {text!r}; {cure}")
         if absent.any() and not missing:
             row = int(np.argmax(absent))

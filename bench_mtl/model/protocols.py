@@ -636,7 +636,7 @@ class Solver(ABC):
         needs, found = [], []
         if missing := sorted(self.requires - problem.offers):
             needs.append(f"needs {', '.join(missing)}")
-            found.append(f"offers {', '.join(sorted(problem.offers))}")
+            found.append(f"offers {', '.join(sorted(problem.offers)) or 'none of the capabilities'}")
         forms = [form for form in problem.make_forms() if any(is_of(form, kind) for kind in self.takes)]
         if forms and not self.takes_intercept and all(form.has_intercept for form in forms):
             needs.append("takes no free intercept")

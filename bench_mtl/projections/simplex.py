@@ -117,7 +117,7 @@ def project_lines(
 
 def _require_axis(v: AnyArray, axis: Any) -> None:
     if not isinstance(axis, (int, np.integer)) or axis not in (-1, 0, v.ndim - 1):
-        raise InputError("axis", axis, "-1 or 0")
+        raise InputError("axis", axis, "-1, 0 or 1" if v.ndim == 2 else "-1 or 0")
 
 
 def _project(lines: Array, results: Array, radius: float, keys: Keys, method: str) -> bool:

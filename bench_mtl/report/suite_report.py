@@ -77,7 +77,7 @@ def _introduction(results: Results, tables: Mapping[str, pd.DataFrame]) -> str:
     """Return the title, contradictions before all else, what was asked, and what a reader must know before the winners: that times are of
     an older clock, that this is an excerpt, that cases are missing, that solvers could reach their judge."""
     alarms = [f"> **{escaped(sentence)}**" for sentence in words.contradictions(tables["enclosures"])]
-    notices = [words.clock(results.runs), escaped(results.view.sentence), words.unfinished(results.missing)]
+    notices = [words.clock(results.runs), escaped(results.view.sentence), words.not_asked(results), words.unfinished(results.missing)]
     notices.append(words.inline(results.environments))
     head = [f"# {escaped(results.name)}", *alarms, words.asked(results)]
     return "\n\n".join([*head, *(f"> {sentence}" for sentence in notices if sentence)])

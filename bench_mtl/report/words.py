@@ -142,6 +142,14 @@ def unfinished(missing: int) -> str:
     return f"**Unfinished: {plural(missing, 'case')} of the suite {'has' if missing == 1 else 'have'} no row yet.**" if missing else ""
 
 
+def not_asked(results: Results) -> str:
+    """Return a sentence saying which targets of the view are tighter than any that was asked for; empty where none is."""
+    tightest = results.runs["target"].min()
+    if not (beyond := [format_target(target) for target in results.view.targets if target < tightest]):
+        return ""
+    return f"**No run was asked for {' or '.join(beyond)}: the tightest target of these runs is {format_target(tightest)}.**"
+
+
 def clock(runs: pd.DataFrame) -> str:
     """Return a sentence that says that times are of an older clock; empty where none is."""
     clocks = set(runs["clock"])

@@ -35,19 +35,22 @@ def check(folder: Path) -> Checked:
         return Checked(len(_run_ids(store._connection)), tuple(dict.fromkeys([*filter(None, [pages]), *names])))
 
 
-def drop(folder: Path) -> tuple[Path, int] | None:
+def drop(folder: Path) -> tuple[Path, int, int] | None:
     """Put what is as it was written into a new results file, if anything is damaged, and keep the old one beside it.
 
-    Return the path of the old file and the number of rows that are only there; None where nothing is damaged. All stays as it was where it
-    raises InputError: a run is using the folder, the file cannot be read at all, or nothing can be written.
+    Return the path of the old file, and how many rows, and how many places in the listing of other rows, are only there; None where
+    nothing is damaged. All stays as it was where it raises InputError: a run is using the folder, the file cannot be read at all, or
+    nothing can be written.
     """
     path = folder / FILE_NAME
     with locked(folder), Store._opened(folder, is_checked=False) as store:
-        if not any(_damages(store)):
+        pages, damaged = _damages(store)
+        if not pages and not damaged:
             return None
         aside = next(name for number in range(1, 10**6) if not (name := path.with_name(f"{path.stem}-damaged-{number}.sqlite")).exists())
         copied = make_file(path, lambda connection: _copy(store._connection, connection), partial(_set_aside, path, aside))
-        return aside, len(_run_ids(store._connection)) - copied
+        lost = set(_run_ids(store._connection)) - copied
+        return aside, len(lost), len({number for table, number in damaged if table == "listing"} - lost)
 
 
 def _set_aside(path: Path, aside: Path) -> None:
@@ -87,17 +90,17 @@ def _run_ids(connection: sqlite3.Connection) -> list[int]:
     return sorted(number for number in numbers if isinstance(number, int))
 
 
-def _copy(old: sqlite3.Connection, new: sqlite3.Connection) -> int:
-    """Copy what is as its digest says, the runs with all that belongs to them; return their number."""
+def _copy(old: sqlite3.Connection, new: sqlite3.Connection) -> set[int]:
+    """Copy what is as its digest says, the runs with all that belongs to them; return their ids."""
     facts = dict(_rows(old, "meta"))
     lay_out(new, facts if facts.pop(META_DIGEST, "") == digest("meta", *sorted(facts.items())).hex() else {})
     environments = _rows(old, "environment")
     insert(new, "environment", environments)
-    copied = 0
+    copied = set()
     for number in filter(partial(is_whole, old), _run_ids(old)):
         (run,) = _rows(old, "run", f"WHERE id = {number}")
         if run[2] in {key for key, *_ in environments}:
-            copied += 1
+            copied.add(number)
             insert(new, "run", [run])
             for table in (*PARTS, "proof", "listing"):
                 insert(new, table, _rows(old, table, f"WHERE run_id = {number}"))

@@ -56,6 +56,8 @@ def test_estimators_have_tasks_by_features_and_arrays_the_shape_of_a_point() -> 
         certify(problem, Lasso())
     with pytest.raises(InputError, match="no eps, but solver and limits"):
         certify(problem, model, eps=1e-3)
+    with pytest.raises(InputError, match="the array of coefficients has NaN"):
+        certify(problem, np.full(problem.point_shape, np.nan))
     with pytest.raises(InputError, match="values must be the coefficients"):
         certify(problem)
 

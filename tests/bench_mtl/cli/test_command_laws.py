@@ -33,7 +33,7 @@ CALLS = {
     "publish": ["old", "--out", "{}"],
     "compare": ["old", "old"],
     "export": ["old", "--format", "csv", "--out", "{}"],
-    "merge": ["old", "old", "-o", "{}"],
+    "merge": ["old", "other", "-o", "{}"],
     "check": ["old"],
     "list": ["data"],
     "solve": [*HINGE, "--param", "radius=1", "--save", "{}"],
@@ -54,6 +54,7 @@ def told(command: Command, here: Path, plugins: Path, make_results: Callable[...
     (here / "own.csv").write_text("a,b,red\n" + 5 * "0.5,1,0\n1.5,2,1\n")
     (here / "model.py").write_text(MODEL)
     make_results("old", RUNS)
+    make_results("other", RUNS)
     findings = [Finding("machine", "python", "3.11"), Finding("clock", "goes forward", "always", True)]
     monkeypatch.setattr("bench_mtl.cli.listing.look", lambda *_, **__: iter(findings))
     outs = iter(range(100))

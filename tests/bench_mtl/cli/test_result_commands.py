@@ -135,7 +135,7 @@ def test_every_folder_is_checked_and_the_worst_counts(command: Command) -> None:
     assert (dropped.code, len(dropped.err)) == (2, 1)
     missing, damaged, whole = document(dropped)["folders"]
     assert missing["error"].startswith("no results in nowhere")
-    assert (damaged["set_aside"]["rows"], whole["set_aside"]) == (1, None)
+    assert (damaged["set_aside"]["rows"], damaged["set_aside"]["listings"], whole["set_aside"]) == (1, 0, None)
     assert command("check", "damaged", "whole").code == 0
 
 

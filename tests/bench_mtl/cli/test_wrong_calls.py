@@ -48,6 +48,7 @@ COMMANDS: list[tuple[tuple[str, ...], str]] = [
     (("export", "nowhere"), "no results in nowhere"),
     (("export", "nowhere", "--format", "parket"), "'parket' is not one of 'parquet', 'csv': did you mean 'parquet'?"),
     (("merge", "nowhere", "-o", "new"), "merge needs at least two results folders"),
+    (("merge", "nowhere", "./nowhere", "-o", "new"), "merge: the folder nowhere is given twice"),
     (("check", "nowhere"), "no results in nowhere"),
     (("check", "nowhere", "--data-dir", "nowhere"), "are for --recertify"),
     (("publish", "nowhere", "--out", "site", "--plugins", "nowhere"), "are for --instances"),
@@ -88,6 +89,7 @@ COMMANDS: list[tuple[tuple[str, ...], str]] = [
     ((*SHARD, "--data-option", "label=red"), "'label': did you mean 'labels'?"),
     ((*SHARD, "--name", "a\tb"), "name must be visible characters on one line"),
     (("shard", "digts", "--out", "new"), "unknown data 'digts': did you mean 'digits'?"),
+    (("skill", "--install", "file.txt/below"), "--install: the instructions cannot be written to file.txt/below"),
     # One problem and one solver
     (("solve", "l1inf_hinge"), "Missing argument 'SOLVER"),
     (("solve", "L1INF_HING", *SOLVE[2:]), "unknown problem 'L1INF_HING': did you mean 'l1inf_hinge'? allowed: "),

@@ -17,11 +17,12 @@ MANY = [f"name{number}" for number in range(30)]
 
 def test_the_nearest_name_does_not_mind_upper_case() -> None:
     assert nearest("clarable", ["CLARABEL"]) == "CLARABEL"
-    assert nearest("problems", ["solvers"], cutoff=0.75) is None
+    assert nearest("problems", ["solvers"]) is None
     assert did_you_mean("zzz", ["pdhg"]) == ""
 
 
 def test_errors_suggest_and_stay_short() -> None:
+    assert unknown("solver", "foo", ["qoco"]).near is None
     assert str(unknown("solver", "naem3", MANY)).startswith("unknown solver 'naem3': did you mean 'name3'? allowed: name3, ")
     assert len(str(unknown("solver", "x" * 10_000, MANY))) < 1_200
     assert str(unknown("solver", "pdhg", MANY, more="bench-mtl list")).endswith(" and 25 more: bench-mtl list")

@@ -110,6 +110,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     (TEXT, {"labels": "tal"}, r"labels names column 'tal', which does not exist: did you mean 'tall'\?"),
     (TEXT, {"labels": []}, r"labels must be a number or names of columns, not \[\]"),
     (TEXT, {"labels": "tall"}, r"'kind' in line 2 is no number: 'cat'; features are numbers: leave the column out by drop = 'kind'"),
+    ("y;a\n1;0,5\n0;1,5\n", {"labels": "y", "separator": ";"}, r"'a' in line 2 is no number: '0,5'; decimal = ','"),
     (TEXT, {"labels": "kind"}, r"'kind' in line 2 is no number: 'cat'; write 0/1 or -1/\+1; class_column = 'kind' would make a task"),
     (TEXT, {"labels": "tall", "drop": "tall"}, r"column 'tall' is named twice: to be learned, and as drop"),
     (TEXT, {"labels": ["tall", "old"], "task": "kind"}, r"one column to learn, not 2"),

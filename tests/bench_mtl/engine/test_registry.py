@@ -92,6 +92,10 @@ BAD = {
     "an alias in capitals": (ALIASED.replace("twice", "Twice"), "must be names in lower case, not 'Twice'"),
     "aliases in a list": (ALIASED.replace('{"twice": {"size": 2.0}}', "['twice']"), "must be a table of names"),
     "nothing": ("x = 1\n", r"mine\.py defines no problem and no solver; the name of a file that others import from begins with _$"),
+    "a problem": (
+        "from bench_mtl.problems.l1inf_hinge import L1InfHinge\nclass Both(L1InfHinge):\n    name = 'both'\n",
+        r"mine\.py defines problem 'both': problems belong in problems/",
+    ),
     "no method": (MINE.replace("def steps", "def step"), r"mine\.py cannot be used: Mine lacks steps$"),
     "no kind": (
         MINE.replace("IterativeSolver", "Solver"),

@@ -236,6 +236,8 @@ def test_there_may_be_as_many_workers_as_threads() -> None:
 def test_files_that_are_no_suites(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="does not exist"):
         read_suite(str(tmp_path / "none.toml"))
+    with pytest.raises(InputError, match="is a folder"):
+        read_suite(str(tmp_path))
     with pytest.raises(InputError, match="unknown suite 'quik': did you mean 'quick'"):
         read_suite("quik")
     for name in ("n" * 300, "n" * 300 + ".toml", "a\0b.toml"):

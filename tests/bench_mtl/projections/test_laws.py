@@ -302,6 +302,7 @@ def test_bad_input_is_refused_by_name_and_left_alone(name: str) -> None:
         for axis in (2, -3, "rows", np.array([0, 1])):
             with pytest.raises(InputError, match="axis must be"):
                 operator.fast(A, 1.0, axis=axis)
+        np.testing.assert_array_equal(operator.fast(A, 1.0, axis=A.ndim - 1), operator.fast(A, 1.0, axis=-1))
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

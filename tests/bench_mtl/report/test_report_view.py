@@ -11,6 +11,7 @@ from bench_mtl.report.figures.gallery import gallery
 from bench_mtl.report.registry import printed, report_tables
 from bench_mtl.report.render.markdown import markdown
 from bench_mtl.report.suite_report import suite_document
+from bench_mtl.report.words import not_asked
 from bench_mtl.results.frames import GENERIC, PEER, SPECIALISED, UNKNOWN
 from bench_mtl.results.loading import read_results
 
@@ -64,10 +65,16 @@ def test_targets_of_a_view_take_the_place_of_the_suite_s_in_their_order(make_sto
     assert results.targets == (1e-1, 1e-5)
 
 
+def test_a_target_that_no_run_was_asked_for_is_named(make_store):
+    folder = make_store(descent("pg", target=1e-4))
+    assert not_asked(read_results(folder, View(targets=(1e-4, 1e-2)))) == ""
+    assert "1e-9: the tightest target of these runs is 1e-4" in not_asked(read_results(folder, View(targets=(1e-4, 1e-9))))
+
+
 @pytest.mark.parametrize(
     ("view", "message"),
     [
-        ({"select": ("solver=ag", "solver=fw")}, r"--select: no run has a solver like ag or fw: did you mean 'pg'\? there are pg, scs$"),
+        ({"select": ("solver=pgd", "solver=fw")}, r"--select: no run has a solver like pgd or fw: did you mean 'pg'\? there are pg, scs$"),
         ({"select": ("problem=one", "seed=3")}, r"--select: no run fits problem=one and seed=3 together"),
         ({"baseline": "scs", "select": ("solver=pg",)}, r"unknown solver of --baseline 'scs': allowed: pg$"),
     ],

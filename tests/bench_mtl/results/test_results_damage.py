@@ -78,7 +78,7 @@ def test_what_is_damaged_is_refused_or_read_as_it_was_and_the_rest_can_be_set_as
         except InputError as error:
             refusals.append(str(error))
             with suppress(InputError):  # not even a file of SQLite, or of another version
-                aside, _ = drop(folder) or (folder, 0)
+                aside, *_ = drop(folder) or (folder, 0)
                 aside.unlink()
                 dropped += 1
                 assert check(folder).damaged == ()
@@ -141,7 +141,7 @@ def test_what_is_damaged_is_listed_and_set_aside_and_run_anew(tmp_path: Path) ->
     changed(folder, "UPDATE sample SET primal = 0.5 WHERE run_id = 7 AND number = 2", "UPDATE run SET status = 'wrong' WHERE id = 9")
     content = results_bytes(folder)
     assert check(folder).damaged == ("row 7 (pg on lasso)", "row 9 (pg on lasso)")
-    assert drop(folder) == (folder / "results-damaged-1.sqlite", 2)
+    assert drop(folder) == (folder / "results-damaged-1.sqlite", 2, 0)
     assert (folder / "results-damaged-1.sqlite").read_bytes() == content
     assert (check(folder).rows, check(folder).damaged, len(finished_in(folder))) == (14, (), 10)
     plan = [case(number, "Häuser ∑", "pg") for number in range(12)]
@@ -152,10 +152,16 @@ def test_what_is_damaged_is_listed_and_set_aside_and_run_anew(tmp_path: Path) ->
 def test_damaged_facts_of_the_suite_are_written_again_by_its_next_run(tmp_path: Path) -> None:
     folder = changed(fill(tmp_path, range(3)), "UPDATE meta SET value = '[0.5]' WHERE key = 'targets'")
     assert check(folder).damaged == ("what the file says of itself",)
-    assert drop(folder) == (folder / "results-damaged-1.sqlite", 0)
+    assert drop(folder) == (folder / "results-damaged-1.sqlite", 0, 0)
     assert "bench-mtl run SUITE --out" in refusal(lambda: Store.open(folder))
     fill(folder, [], plan=[case(number) for number in range(3)])
     assert read_results(folder).targets == (1e-2, 1e-4)
+
+
+def test_a_damaged_listing_is_set_aside_without_its_run(tmp_path: Path) -> None:
+    folder = changed(fill(tmp_path, range(3)), "UPDATE listing SET position = 7 WHERE run_id = 2")
+    assert drop(folder) == (folder / "results-damaged-1.sqlite", 0, 1)
+    assert (check(folder).rows, check(folder).damaged) == (3, ())
 
 
 def test_a_damaged_proof_is_found_by_a_check_and_where_it_is_read(tmp_path: Path) -> None:
@@ -166,7 +172,7 @@ def test_a_damaged_proof_is_found_by_a_check_and_where_it_is_read(tmp_path: Path
         assert len(store.proofs(1)) == 1
         assert "row 2 (pg on lasso)" in refusal(lambda: store.proofs(2))
     assert check(folder).damaged == ("row 2 (pg on lasso)",)
-    assert drop(folder) == (folder / "results-damaged-1.sqlite", 0)
+    assert drop(folder) == (folder / "results-damaged-1.sqlite", 0, 0)
     with Store.open(folder) as store:
         assert (len(store.runs()), store.proofs(2)) == (2, [])
 
@@ -187,7 +193,7 @@ def test_the_wal_goes_with_the_damaged_file(tmp_path: Path, monkeypatch: pytest.
     assert (killed / f"{FILE_NAME}-wal").stat().st_size
     if not has_links:
         monkeypatch.setattr("os.link", refuse)
-    aside, rows = drop(killed) or (killed, 0)
+    aside, rows, _ = drop(killed) or (killed, 0, 0)
     assert (aside.name, rows, check(killed).damaged, check(killed).rows) == ("results-damaged-1.sqlite", 1, (), 2)
     with closing(sqlite3.connect(aside)) as connection:
         assert connection.execute("SELECT status FROM run ORDER BY id").fetchall() == [("verified",), ("wrong",), ("verified",)]

@@ -157,3 +157,27 @@ def test_a_reason_to_stop_before_the_first_case_runs_none(tmp_path: Path) -> Non
     with Store.create(tmp_path / "out", suite) as store, InlineExecutor(Setting()) as executor:
         run_cases(store.plan(cases_of(suite)), store, executor=executor, should_stop=lambda: True)
         assert store.finished() == set()
+
+
+def test_a_termination_that_python_discards_comes_again() -> None:
+    code = """
+import gc, os, signal, time
+import click
+from bench_mtl import cli
+
+def strike(phase, info):
+    gc.callbacks.remove(strike)
+    os.kill(os.getpid(), signal.SIGTERM)
+    sum(range(9))
+
+def endless():
+    gc.callbacks.append(strike)
+    gc.collect()
+    print("still running", flush=True)
+    time.sleep(60)
+
+cli.cli = click.command()(endless)
+cli.main()
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50, check=False)
+    assert (result.returncode, result.stdout, result.stderr.strip()) == (130, "still running\n", "bench-mtl: interrupted")
