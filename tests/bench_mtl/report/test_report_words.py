@@ -42,7 +42,7 @@ def test_winners_come_first_and_below_them_how_many_runs_were_disturbed(make_sto
     )
     runs = read_results(folder).runs
     sentence = disturbed(runs)
-    assert sentence.startswith("**2 of 3 runs were disturbed** of pg and scs,")
+    assert sentence.startswith("**2 of 3 runs, of pg and scs, were disturbed**,")
     assert f"{used.format(1.2)} (in 2); the system swapped 12 pages (in 1)" in sentence
     write_report(folder, formats=["md"])
     head, _, _ = (folder / "report.md").read_text().partition("\n## What was run")
