@@ -17,7 +17,7 @@ _MOST_ENTRIES = 100
 #: So many names are all listed; of more, so many that are nearest.
 _FEW_NAMES, _SHOWN_NAMES = 8, 5
 #: From which ratio of difflib on a name is suggested for another.
-_LIKENESS = 0.65
+_LIKENESS = 0.6
 
 
 #: What the system says where a disk, or what a user may have of it, is full, and where it fails.

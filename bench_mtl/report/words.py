@@ -180,8 +180,8 @@ def disturbed(runs: pd.DataFrame) -> str:
     what = "; ".join(f"{escaped(sentence)} (in {count})" for sentence, count in zip(worst["last"], worst["size"], strict=True))
     labels = ran.loc[each.index.unique(), "solver_label"]
     of = f", of {enumerated(list(map(escaped, labels.unique())))}," if labels.nunique() <= _MOST_NAMED else ""
-    verb = "was" if len(labels) == 1 else "were"
-    return f"**{len(labels)} of {plural(len(ran), 'run')}{of} {verb} disturbed**, which may have made times longer. At worst, {what}: column `disturbances` of table `run`."
+    count = f"{len(labels)} of {plural(len(ran), 'run')}{of} {'was' if len(labels) == 1 else 'were'} disturbed"
+    return f"**{count}**, which may have made times longer. At worst, {what}: column `disturbances` of table `run`."
 
 
 def machines(machines: Sequence[Mapping[str, Any]]) -> str:
