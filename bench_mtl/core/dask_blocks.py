@@ -129,7 +129,7 @@ class Workers:
             alive = self.alive()
             seen = time.monotonic() if alive else seen
             if alive and worker is not None and worker not in alive:
-                # Where nobody else was there as it died, Dask waits for a worker at its address for ever.
+                # Where nobody else was there as it died, Dask waits for a worker at its address for ever; else it is computed twice.
                 future, worker = again(), None
                 future.add_done_callback(lambda _: ended.set())
             if time.monotonic() - seen > _WAIT_SECONDS:

@@ -179,7 +179,7 @@ class FileShard:
     shape: tuple[int, int]
     is_sparse: bool
     written: tuple[tuple[int, int], ...] | None = field(default=None, compare=False)
-    """Sizes and times of the files of features as they were when the manifest was read; another process may see copies with other times."""
+    """Sizes and times of the files of features when the manifest was read; not pickled, as others may see copies with other times."""
 
     def __reduce__(self) -> Any:
         return FileShard, (self.folder, self.name, self.shape, self.is_sparse)

@@ -21,6 +21,7 @@ from bench_mtl.model.forms import (
     loss_under,
     under_rows_and_entries,
 )
+from bench_mtl.model.losses import Huber
 from bench_mtl.model.norms import L1, L12, L1Inf
 from bench_mtl.model.protocols import AnyKind, Capability, IterativeSolver, Problem
 from bench_mtl.model.squared_norms import SquaredNorms
@@ -58,9 +59,10 @@ _DEFAULT_TARGET, _SMALL_ON_DEVICE = 1e-6, 1e-4
 _NEWTON_PRODUCTS, _NEWTON_PRODUCTS_BY_TASKS = 4e8, 2e9
 #: Norms of which they are.
 _NORMS_OF_ROWS = (L1, L12, L1Inf)
-#: Steps that methods need at least: interior points to a gap of 1, and one more for every digit; Newton's on the dual in all; accelerated
-#: gradients for every digit; and pdhg, the passes that prepare it, and steps to a gap of 1, which then falls as their power.
-_INTERIOR_STEPS, _NEWTON_STEPS, _GRADIENT_STEPS = 3.0, 10.0, 60.0
+#: Steps that methods need at least: interior points to a gap of 1, and one more for every digit; Newton's on the dual in all, and of huber
+#: losses, which entries are at their ends is found step by step; accelerated gradients for every digit; and pdhg, the passes that prepare
+#: it, and steps to a gap of 1, which then falls as their power.
+_INTERIOR_STEPS, _NEWTON_STEPS, _HUBER_STEPS, _GRADIENT_STEPS = 3.0, 10.0, 40.0, 60.0
 _PDHG_BEFORE, _PDHG_STEPS, _PDHG_POWER = 35.0, 10.0, 3.0
 #: How many times as long working sets have before Newton's method on the dual joins.
 _PATIENCE_WITH_SETS = 10.0
@@ -87,8 +89,9 @@ class Auto(IterativeSolver):
     Where none of these takes a problem, `AcceleratedGradient` does, or `SmoothedGradient`, or `ProjectedSubgradient`. Smooth losses with
     some hundreds of coefficients have one of these race `DualNewton`, but under l1,inf norms. Features of unlike size and weak penalties
     are no matter to it, nor to `ConeInteriorPoint`: where the features are so, these run alone, under l1,inf norms too.
-    Examples in shards are for `AdaptiveSampleSize`, which needs no columns in memory, or of tasks with their own shards for `DualNewton`,
-    but for the squares of a sparse plus a low-rank matrix and for hinges under an l1,inf norm where examples x features^2 x tasks is small.
+    Examples in shards are for `AdaptiveSampleSize`, which needs no columns in memory, but for the squares of a sparse plus a low-rank
+    matrix and for hinges under an l1,inf norm where examples x features^2 x tasks is small; of tasks with shards of their own they are for
+    `DualNewton` where its Gram matrices are small.
 
     In a race the turn is that of the solver that can be first, by what it has spent and the least that it still needs: so a race of two
     costs at most twice as much as the better of both alone, and a step. Costs are operations, weighted by what they take in general.
@@ -271,8 +274,8 @@ def _newton(problem: Problem, target: float) -> Candidate | None:
     if _products(problem, len(terms) if is_by_tasks else 0) > (_NEWTON_PRODUCTS_BY_TASKS if is_by_tasks else _NEWTON_PRODUCTS):
         return None
     systems = Systems.BY_TASKS if is_by_tasks else Systems.DENSE if of_rows else Systems.SPECTRAL
-    prices = Prices(problem.design, systems=systems)
-    return Candidate(DualNewton().aimed_at(target), prices.of_newton, _NEWTON_STEPS * prices.a_newton_step, by_steps)
+    prices, least = Prices(problem.design, systems=systems), _HUBER_STEPS if isinstance(problem.fit.loss, Huber) else _NEWTON_STEPS
+    return Candidate(DualNewton().aimed_at(target), prices.of_newton, least * prices.a_newton_step, by_steps)
 
 
 def _products(problem: Problem, by_tasks: int = 0) -> float:

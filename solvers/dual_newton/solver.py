@@ -60,11 +60,12 @@ class DualNewton(SteppingSolver):
         phi(r) = min_z { R(z) - <X^T r, z> + ||z - z_i||^2 / (2 sigma_i) } - f*(-r),    z(r) = prox_{sigma_i R}(z_i + sigma_i X^T r)
 
     by Newton's method with a line search. Its system, f*'' + sigma_i X J X^T with J = L L^T the derivative of the proximal map, is solved
-    in the columns of L: the entries, rows or singular directions that are not 0. sigma_i grows, by `growth` where a step was easy. What it
-    takes hardly depends on how large the features are, or how weak the penalty. Each Newton step costs X^T D X of the rows that are not 0
-    and a dense system, so it is for some hundreds of coefficients. Under penalties of rows and entries of many features a step is solved
-    on a working set: the rows that are not 0, and at most as many, but 200 at first, of those that the last r moves most. A run ends where
-    these have more coefficients than a dense system may.
+    in the columns of L: the entries, rows or singular directions that are not 0. Of huber losses r is in a box: steps are projected, and
+    entries at a bound whose gradient points outwards stay. sigma_i grows, by `growth` where a step was easy. What it takes hardly
+    depends on how large the features are, or how weak the penalty. Each Newton step costs X^T D X of the rows that are not 0 and a dense
+    system, so it is for some hundreds of coefficients. Under penalties of rows and entries of many features a step is solved on a working
+    set: the rows that are not 0, and at most as many, but 200 at first, of those that the last r moves most. A run ends where these have
+    more coefficients than a dense system may.
 
     Of examples in shards the steps are those of Newton's method on the loss, with a line search: each minimises a quadratic model, made of
     X^T D X as a sum over the shards, by the method above, in memory. Under penalties by norms of rows and entries a model has the features
@@ -191,7 +192,7 @@ class NewtonStepper(Stepper):
         """Return a dual point in the range of the conjugate, away from the ends."""
         fit = self.problem.fit
         if isinstance(fit.loss, (Squared, Huber)):
-            return fit.loss.admissible(dual, fit.targets, fit.weights)
+            return np.array(fit.loss.admissible(dual, fit.targets, fit.weights))
         return dual_of(fit, np.clip(shares_of(fit, dual), 1e-8, 1.0 - 1e-8))
 
     def step(self, now: State) -> State | None:

@@ -402,9 +402,6 @@ class _ByColumns(_Columns):
             return np.sqrt(shares)[:, None] * M
         if (shares == shares[0]).all():
             return math.sqrt(shares[0]) * M
-        if not shares.all():  # of few examples the squares below have no full rank
-            some = shares > 0.0
-            return np.sqrt(shares[some])[:, None] * (Q[some] @ M)
         squares = (Q.T * shares) @ Q
         squares[np.diag_indices_from(squares)] += SHIFT * shares.max()  # shares may be 0
         return np.linalg.cholesky(squares).T @ M

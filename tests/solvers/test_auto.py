@@ -16,6 +16,7 @@ from bench_mtl.model.protocols import IterativeSolver, Problem
 from bench_mtl.problems import L12GLM, DirtyModel, L1BallGLM, L1InfGLM, L1InfHinge, L12Hinge, SparseLowRank
 from bench_mtl.solvers import PDHG, Auto, SmoothedGradient, WorkingSet
 from bench_mtl.solvers.auto.race import Candidate, GapTest, Race
+from bench_mtl.validation.tiny_instances import in_shards
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +93,7 @@ def low_rank_of(data: TaskData) -> SparseLowRank:
         (low_rank_of(drawn(10, 100)), "partial_minimisation"),
         (low_rank_of(drawn(10, 12, is_shared=False)), "admm"),
         (low_rank_of(drawn(10, 100, is_shared=False)), "dual_newton"),
+        (L1InfGLM(in_shards(drawn(40, 12, is_shared=False)), penalty="0.1 max", loss="logistic"), "dual_newton"),
     ],
 )
 def test_other_problems_have_their_solver_by_loss_norm_and_shape(problem: Problem, picked: str) -> None:
@@ -106,10 +108,11 @@ def test_where_working_sets_end_early_newton_goes_on() -> None:
     assert note_of(problem, Auto(), 1e-6).startswith("dual_newton")
 
 
-def test_features_of_unlike_size_go_to_the_method_that_does_not_mind() -> None:
+@pytest.mark.parametrize("loss", ["logistic", "huber"])
+def test_features_of_unlike_size_go_to_the_method_that_does_not_mind(loss: str) -> None:
     rng = np.random.default_rng(8)
     X, Y = rng.standard_normal((40, 6)), np.where(rng.standard_normal((40, 2)) > 0.0, 1.0, -1.0)
-    steps = [next(islice(Auto().steps(L12GLM(TaskData.shared(X * units, Y), penalty="0.1 max", loss="logistic")), 1, None))
+    steps = [next(islice(Auto().steps(L12GLM(TaskData.shared(X * units, Y), penalty="0.1 max", loss=loss)), 1, None))
              for units in (1.0, 10.0 ** np.linspace(-2.0, 2.0, 6))]  # fmt: skip
     assert [iterate.note.split(" ")[0] for iterate in steps] == ["accelerated_gradient_restart", "dual_newton"]
 
