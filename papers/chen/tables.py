@@ -32,7 +32,7 @@ TABLE_3 = table_experiment(
     small=Scale(grid(("science",), ("IndSVM", "RidgeReg"), 1), "two learners on Science, one repetition: half a minute."),
     full=Scale(
         grid(("science",), _ALL, 3) + grid(tuple(_WITH_MANY_LABELS.values()), _ALL, 2),
-        "all learners with the two main protocols of fits; Science three times, SUN 09 twice (the paper has five): about thirty-five "
+        "all learners with the two main protocols of fits; Science three times, SUN 09 twice (the paper has five): 35 to 55 "
         "minutes on two cores.",
     ),
     about="""\
@@ -109,8 +109,8 @@ TASKS = curves(
         small=Scale(grid(_SETS[:1], _FEW, 1), "four learners with 20 labels, one repetition: half a minute."),
         full=Scale(
             grid(_SETS, _ALL, 2),
-            "all learners at five numbers of labels, two repetitions (the paper has five) of the two main protocols of fits: twenty "
-            "minutes on two cores, half of it for 80 and 100 labels, which table III has too.",
+            "all learners at five numbers of labels, two repetitions (the paper has five) of the two main protocols of fits: 20 to "
+            "45 minutes on two cores, half of it for 80 and 100 labels, which table III has too.",
         ),
         about="""\
 The figure is not in our copy of the paper, and MediaMill could not be had; 8000 examples of SUN 09 (111 features, scores of object

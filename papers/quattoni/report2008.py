@@ -110,7 +110,7 @@ Chosen where the report does not say:
     scales={
         "small": Scale(_grid((15, 30), 2), "two of the five sizes, 2 of the ten runs: a minute."),
         "full": Scale(
-            _grid(SIZES, 10), "all five sizes, ten runs, more values of C at two sizes and no SVD at one: 20 to 25 minutes on two cores."
+            _grid(SIZES, 10), "all five sizes, ten runs, more values of C at two sizes and no SVD at one: 20 to 45 minutes on two cores."
         ),
     },
     compute=compute,
