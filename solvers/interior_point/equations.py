@@ -77,12 +77,12 @@ class State:
     def moved(self, direction: Direction, primal_step: float, dual_step: float) -> State:
         """Return the point after a step along a direction; of a direction its sum with multiples of another one."""
         return State(
-            self.W + primal_step * direction.W,
-            self.mu + primal_step * direction.mu,
-            self.slack + primal_step * direction.slack,
-            self.dual + dual_step * direction.dual,
-            _moved(self.free, dual_step, direction.free),
-            _moved(self.b, primal_step, direction.b),
+            _moved(self.W, primal_step, direction.W),
+            _moved(self.mu, primal_step, direction.mu),
+            _moved(self.slack, primal_step, direction.slack),
+            _moved(self.dual, dual_step, direction.dual),
+            None if self.free is None or direction.free is None else _moved(self.free, dual_step, direction.free),
+            None if self.b is None or direction.b is None else _moved(self.b, primal_step, direction.b),
         )
 
 
@@ -118,8 +118,10 @@ class Residuals:
         return radius * rows + unbalanced + float(np.abs(self.r) @ x.dual[:size]) + float(np.abs(self.s) @ x.slack[size : 2 * size])
 
 
-def _moved(x: Array | None, step: float, change: Array | None) -> Array | None:
-    return None if x is None or change is None else x + step * change
+def _moved(x: Array, step: float, change: Array) -> Array:
+    moved = step * change
+    moved += x
+    return moved
 
 
 class _Stiffness(NamedTuple):

@@ -14,6 +14,8 @@ from bench_mtl.solvers.interior_point.system import NewtonSystem, Solution
 _RETREAT = 0.1
 #: Duals far from the centre of their box would be worse than a residual, which the first steps remove.
 _LEAST_BELOW = 0.1
+#: Residuals where there are none.
+_NONE: Array = np.empty(0)
 
 
 def _central_slacks(short: Array, width: float) -> tuple[Array, Array]:
@@ -60,18 +62,20 @@ class HingeEquations(Equations):
         return np.asarray(1.0 / (spread[self.layout.r] + spread[self.layout.xi]))
 
     def _example_sides(self, x: State, residuals: Residuals | None, target: Array) -> Array:
-        at, dual = self.layout, x.dual
-        g = target[at.r] / dual[at.r] - target[at.xi] / dual[at.xi]
-        if residuals is not None:
-            g += x.slack[at.xi] / dual[at.xi] * residuals.s - residuals.r
-        return np.asarray(self.labels * g)
+        from bench_mtl.solvers.interior_point.kernels import hinge_sides
+
+        out = np.empty(len(self.labels))
+        s, r = (_NONE, _NONE) if residuals is None else (residuals.s, residuals.r)
+        hinge_sides(self.labels, (x.slack, x.dual), target, s, r, out)
+        return out
 
     def _example_changes(
         self, x: State, residuals: Residuals | None, target: Array, solution: Solution, dslack: Array, ddual: Array
     ) -> None:
-        of_examples, da = self.layout.examples, self.labels * solution.a
-        ddual[of_examples] = np.concatenate([da, -da if residuals is None else residuals.s - da])
-        dslack[of_examples] = (target[of_examples] - x.slack[of_examples] * ddual[of_examples]) / x.dual[of_examples]
+        from bench_mtl.solvers.interior_point.kernels import hinge_changes
+
+        s = _NONE if residuals is None else residuals.s
+        hinge_changes(self.labels, (x.slack, x.dual), target, s, solution.a, (dslack, ddual))
 
     def start(self, W: Array) -> State | None:
         """Return a point near W (m x d) that meets all linear equations; None where the data are so that W = 0 is optimal.

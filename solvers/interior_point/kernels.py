@@ -161,6 +161,39 @@ class _Rest(NamedTuple):
 
 
 @reordered
+def hinge_sides(labels: Any, x: Any, target: Any, s: Any, r: Any, out: Any) -> None:
+    """out = y (target_r / a - target_xi / b + xi s / b - r) of slacks and duals x; without s and r, which are no residuals, where empty."""
+    slack, dual = x
+    n = labels.size
+    for i in range(n):
+        g = target[i] / dual[i] - target[n + i] / dual[n + i]
+        if s.size > 0:
+            g += slack[n + i] / dual[n + i] * s[i] - r[i]
+        out[i] = labels[i] * g
+
+
+@reordered
+def hinge_changes(labels: Any, x: Any, target: Any, s: Any, a: Any, changes: Any) -> None:
+    """Write the changes of r, xi and of their duals, y a and s - y a."""
+    (slack, dual), (dslack, ddual) = x, changes
+    n = labels.size
+    for i in range(n):
+        ddual[i] = labels[i] * a[i]
+        ddual[n + i] = (s[i] if s.size > 0 else 0.0) - ddual[i]
+    for i in range(2 * n):
+        dslack[i] = (target[i] - slack[i] * ddual[i]) / dual[i]
+
+
+@reordered
+def recentred(x: Any, changes: Any, steps: Any, goal: float, factor: float, out: Any) -> None:
+    """out brings the products of slacks and duals x after steps back to within a factor of the goal, or by as much as that."""
+    (slack, dual), (dslack, ddual), (primal, of_dual) = x, changes, steps
+    for i in range(out.size):
+        product = (slack[i] + primal * dslack[i]) * (dual[i] + of_dual * ddual[i])
+        out[i] = max(min(max(product, goal / factor), goal * factor) - product, -goal * factor)
+
+
+@reordered
 def _residuals(of: Any, x: Any) -> Any:
     m, d = x.W.shape
     parts, W, mu = np.empty_like(x.slack), np.empty((m, d)), np.full(d, of.levels[0])

@@ -26,7 +26,7 @@ RULE = (_NEIGHBOURHOOD, _LONGER, _WORTHWHILE, _LONG_ENOUGH, _LEAST_SHARE, _LARGE
 #: Gram matrices do for gaps above this share of the objective at zero: below it their rounding may tell.
 _ROUGH = 1e-9
 #: Ratios that are compared at a time, for the cache.
-_CHUNK = 8192
+_CHUNK = 2**15
 #: Systems are solved with care from where residuals could falsify the gap by this share.
 _DISTURBING = 1e-3
 
@@ -70,26 +70,28 @@ def advance(equations: Equations, x: State, residuals: Residuals, *, careful: bo
     average = float(products.mean())
     equations.factor(x, careful=careful)
     predictor = equations.direction(x, residuals, -products)
-    primal, dual = _step(equations, x, predictor)
+    primal, dual = _steps(_ratios(equations, x, predictor))
     predicted = float((x.slack + primal * predictor.slack) @ (x.dual + dual * predictor.dual)) / products.size
     goal = average * min(1.0, max(0.0, predicted / average)) ** 3
-    direction = equations.direction(x, residuals, goal - products - predictor.slack * predictor.dual)
-    steps = _step(equations, x, direction)
+    products += predictor.slack * predictor.dual
+    direction = equations.direction(x, residuals, np.subtract(goal, products, out=products))
+    ratios = _ratios(equations, x, direction)
     for _ in range(correctors):
+        steps = _steps(ratios)
         if min(steps) > _LONG_ENOUGH:
             break
         corrector = equations.direction(x, None, _recentred(x, direction, steps, goal))
-        trials = _steps(equations, x, direction, corrector, _WEIGHTS)
-        best, weight = max(zip(trials, _WEIGHTS, strict=True), key=lambda trial: sum(trial[0]))
-        gain = sum(best) - sum(steps)
+        trials = _weighted_ratios(equations, x, direction, corrector, _WEIGHTS)
+        best, weight = max(zip(trials, _WEIGHTS, strict=True), key=lambda trial: sum(_steps(trial[0])))
+        gain = sum(_steps(best)) - sum(steps)
         if gain <= 0.0:
             break
-        direction, steps = direction.moved(corrector, weight, weight), best
+        direction, ratios = direction.moved(corrector, weight, weight), best
         if gain < _WORTHWHILE:
             break
     # Where the goal is far below the average the method converges faster than linearly, unless steps stop at a fixed share.
     share = min(max(_LEAST_SHARE, 1.0 - goal / average), _LARGEST_SHARE)
-    primal, dual = _step(equations, x, direction, share)
+    primal, dual = _steps(ratios, share)
     direction = equations.completed(x, residuals, direction)
     return x.moved(direction, primal, dual) if equations.is_linear else _damped(equations, x, direction, primal)
 
@@ -109,26 +111,34 @@ def _damped(equations: Equations, x: State, direction: Direction, step: float) -
 
 def _recentred(x: State, direction: Direction, steps: tuple[float, float], goal: float) -> Array:
     """Return the right-hand sides that bring the products after a longer step back into the neighbourhood of the goal."""
+    from bench_mtl.solvers.interior_point.kernels import recentred
+
     primal, dual = (min(1.0, step + _LONGER) for step in steps)
-    products = (x.slack + primal * direction.slack) * (x.dual + dual * direction.dual)
-    highest = goal * _NEIGHBOURHOOD
-    return np.maximum(np.clip(products, goal / _NEIGHBOURHOOD, highest) - products, -highest)
+    out = np.empty(x.slack.size)
+    recentred((x.slack, x.dual), (direction.slack, direction.dual), (primal, dual), goal, _NEIGHBOURHOOD, out)
+    return out
 
 
-def _step(equations: Equations, x: State, direction: Direction, share: float = 1.0) -> tuple[float, float]:
-    """The primal and the dual step along a direction: `share` of the way to the boundary, at most 1."""
-    return _steps(equations, x, direction, None, (0.0,), share)[0]
+def _steps(ratios: tuple[float, float], share: float = 1.0) -> tuple[float, float]:
+    """The primal and the dual step of `_ratios`: `share` of the way to the boundary, at most 1."""
+    primal, dual = ratios
+    return share / max(primal, share), share / max(dual, share)
 
 
-def _steps(
-    equations: Equations, x: State, direction: Direction, corrector: Direction | None, weights: tuple[float, ...], share: float = 1.0
+def _ratios(equations: Equations, x: State, direction: Direction) -> tuple[float, float]:
+    """One over the primal and the dual step along a direction at which x meets the boundary, at least 0."""
+    return _weighted_ratios(equations, x, direction, None, (0.0,))[0]
+
+
+def _weighted_ratios(
+    equations: Equations, x: State, direction: Direction, corrector: Direction | None, weights: tuple[float, ...]
 ) -> list[tuple[float, float]]:
-    """The steps along direction + weight * corrector, for every weight."""
+    """`_ratios` of direction + weight * corrector, for every weight."""
     primal = _boundary_ratios(x.slack, direction.slack, None if corrector is None else corrector.slack, weights)
     dual = _boundary_ratios(x.dual, direction.dual, None if corrector is None else corrector.dual, weights)
     if equations.together:
         primal = dual = [max(p, d) for p, d in zip(primal, dual, strict=True)]
-    return [(share / max(p, share), share / max(d, share)) for p, d in zip(primal, dual, strict=True)]
+    return list(zip(primal, dual, strict=True))
 
 
 def _boundary_ratios(x: Array, change: Array, other: Array | None, weights: tuple[float, ...]) -> list[float]:

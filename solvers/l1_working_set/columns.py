@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from bench_mtl.core.checks import is_sparse
 from bench_mtl.core.types import Array, Matrix
+from bench_mtl.model.intercepts import centred_columns
 
 #: Features by number.
 Features: TypeAlias = NDArray[np.int64]
@@ -21,6 +24,8 @@ _FACTORS = 2.0
 _COPY = 4.0
 #: An array that must grow has room for this multiple of what is asked for: memory that is not touched costs nothing.
 _ROOM = 4
+#: What is left of the curvature of a column without its mean is rounding up to this share of the whole.
+_ROUNDING_OF_MEANS = 1e-13
 
 
 class Chosen(NamedTuple):
@@ -38,7 +43,7 @@ class Chosen(NamedTuple):
 
 
 class Model(NamedTuple):
-    """min_w 1/2 sum_i (g_i - h_i x_i.(w - w0))^2 / h_i + penalty ||w||_1."""
+    """min_w 1/2 sum_i (g_i - h_i x_i.(w - w0))^2 / h_i + penalty ||w||_1; the row of `Columns.centre` has a curvature below 0."""
 
     penalty: float
     h: Any
@@ -52,10 +57,14 @@ class Model(NamedTuple):
 
 
 class Columns(ABC):
-    """The columns of an n x d matrix, for kernels that loop over some of them."""
+    """The columns of an n x d matrix, for kernels that loop over some of them.
+
+    With a free intercept each has one entry more, which is 0 until `centre` sets it, and other products leave out.
+    """
 
     n: int
     d: int
+    has_intercept: bool
     stored: int
     """Entries that a product with the matrix multiplies."""
     denser: float
@@ -66,24 +75,50 @@ class Columns(ABC):
     has_gram = False
     """Whether the products of all columns are there, so that sweeps over all of them cost little."""
 
+    @property
+    def length(self) -> int:
+        """How many entries a column has for kernels."""
+        return self.n + self.has_intercept
+
     @abstractmethod
     def chosen(self, features: Features) -> Chosen:
         """Return what kernels take of these columns."""
+
+    def centre(self, features: Features, h: Array | None) -> Array | None:
+        """Return the curvatures h for kernels; with an intercept these take the means from these columns then.
+
+        With s = sum(h) and c = X^T h / s, (X - 1 c^T)^T diag(h) (X - 1 c^T) is X^T diag(h) X - s c c^T: that of X with one row more,
+        sqrt(s) c^T, whose curvature is -1. So sparse columns stay sparse, and means may change with h.
+        """
+        if not self.has_intercept:
+            return h
+        h = np.ones(self.n) if h is None else h
+        self._last[features] = self.products_with(features, h) / math.sqrt(float(h.sum()))
+        self._set_last(features)
+        return np.append(h, -1.0)
+
+    @cached_property
+    def _last(self) -> Array:
+        return np.zeros(self.d)
+
+    @abstractmethod
+    def _set_last(self, features: Features) -> None:
+        """Set the last entries of these columns to those of `_last`."""
 
     def predictions(self, features: Features, w: Array) -> Array:
         """Return the sum of these columns times w."""
         from bench_mtl.solvers.l1_working_set.kernels import combine
 
-        t = np.zeros(self.n)
+        t = np.zeros(self.length)
         combine(self.chosen(features), w, t)
-        return t
+        return t[: self.n]
 
     def products_with(self, features: Features, r: Array) -> Array:
         """Return x_j.r of these features."""
         from bench_mtl.solvers.l1_working_set.kernels import products
 
         out = np.empty(len(features))
-        products(self.chosen(features), np.ascontiguousarray(r), out)
+        products(self.chosen(features), np.append(r, 0.0) if self.has_intercept else np.ascontiguousarray(r), out)
         return out
 
     @abstractmethod
@@ -97,8 +132,10 @@ class Columns(ABC):
         new = features if h is not None else features[np.isnan(self._norms[features])]
         out = np.empty(len(new))
         if len(new):
-            squares(self.chosen(new), h, self.n, out)
+            squares(self.chosen(new), h, self.length, out)
         if h is not None:
+            if self.has_intercept:
+                out[out <= _ROUNDING_OF_MEANS * (out + self._last[features] ** 2)] = 0.0
             return out
         self._norms[new] = out
         return self._norms[features]
@@ -111,9 +148,16 @@ class Columns(ABC):
     def multiplied(self, features: Features) -> int:
         """Return how many entries these columns have."""
 
-    @abstractmethod
     def gram(self, features: Features, h: Array | None) -> Array:
         """Return X_S^T diag(h) X_S of these features S, an array of its own."""
+        if not self.has_intercept or h is None:
+            return self._gram_of(features, h)
+        last = self._last[features]
+        return self._gram_of(features, np.maximum(h, 0.0)) - np.outer(last, last)
+
+    @abstractmethod
+    def _gram_of(self, features: Features, h: Array | None) -> Array:
+        """Return `gram` where no h is below 0."""
 
     def products(self, features: Features, most: float) -> tuple[Array, Features, Features] | None:
         """Return a Gram matrix, the features that it is of, and the places of these among them, for sweeps that need nothing else.
@@ -138,13 +182,14 @@ class DenseColumns(Columns):
     denser = 2.0
     entry = 24.0
 
-    def __init__(self, X: Array) -> None:
+    def __init__(self, X: Array, has_intercept: bool) -> None:
         self.n, self.d = X.shape
+        self.has_intercept = has_intercept
         self.stored = X.size
         self._X = X
         self._place = np.full(self.d, -1, dtype=np.int64)
         self._copied = 0
-        self._buffer = np.empty((0, self.n))
+        self._buffer = np.empty((0, self.length))
         self._gram = np.empty((0, 0))
         self._grammed = np.full(self.d, -1, dtype=np.int64)
         self._in_gram: Features = np.zeros(0, dtype=np.int64)
@@ -156,10 +201,14 @@ class DenseColumns(Columns):
         if len(new):
             end = self._copied + len(new)
             if end > len(self._buffer):
-                larger = np.empty((min(self.d, _ROOM * end), self.n))
+                larger = np.empty((min(self.d, _ROOM * end), self.length))
                 larger[: self._copied] = self._buffer[: self._copied]
                 self._buffer = larger
-            copy_columns(self._X, new, self._buffer[self._copied : end])
+            copies = self._buffer[self._copied : end]
+            if self.has_intercept:  # without large means no digits are lost
+                copies[:, : self.n], copies[:, self.n] = centred_columns(self._X[:, new])[0].T, 0.0
+            else:
+                copy_columns(self._X, new, copies)
             self._place[new] = np.arange(self._copied, end)
             self._copied = end
         return Chosen(self._buffer.reshape(-1), None, None, self._place[features])
@@ -175,7 +224,10 @@ class DenseColumns(Columns):
         places = self.chosen(features).places  # which may make another buffer
         return self._buffer[places]
 
-    def gram(self, features: Features, h: Array | None) -> Array:
+    def _set_last(self, features: Features) -> None:
+        self._buffer[self.chosen(features).places, self.n] = self._last[features]
+
+    def _gram_of(self, features: Features, h: Array | None) -> Array:
         if h is not None:
             Z = self.rows(features)
             Z *= np.sqrt(h)
@@ -221,18 +273,24 @@ class SparseColumns(Columns):
     denser = 16.0
     entry = 3.0
 
-    def __init__(self, X: Matrix) -> None:
+    def __init__(self, X: Matrix, has_intercept: bool) -> None:
         self.n, self.d = X.shape
+        self.has_intercept = has_intercept
         self.stored = max(1, X.nnz)
         self._X = X
 
     @cached_property
     def _all(self) -> Chosen:
-        X = self._X.tocsc()
+        X = (sp.vstack([self._X, sp.csr_array(np.ones((1, self.d)))]) if self.has_intercept else self._X).tocsc()
+        if self.has_intercept:
+            X.data[X.indptr[1:] - 1] = 0.0
         return Chosen(X.data, X.indices.astype(np.uint32), X.indptr.astype(np.int64), np.arange(self.d))
 
     def chosen(self, features: Features) -> Chosen:
         return self._all._replace(places=features)
+
+    def _set_last(self, features: Features) -> None:
+        self._all.values[self._all.indptr[features + 1] - 1] = self._last[features]
 
     def price(self, features: Features) -> float:
         return float(self.multiplied(features))
@@ -241,12 +299,12 @@ class SparseColumns(Columns):
         ends = self._all.indptr
         return int((ends[features + 1] - ends[features]).sum())
 
-    def gram(self, features: Features, h: Array | None) -> Array:
+    def _gram_of(self, features: Features, h: Array | None) -> Array:
         from bench_mtl.core.kernels.tall import add_gram
         from bench_mtl.solvers.l1_working_set.kernels import by_rows
 
         X, size = self.chosen(features), self.multiplied(features)
-        values, columns, ends = np.empty(size), np.empty(size, dtype=np.uint32), np.zeros(self.n + 1, dtype=np.int64)
+        values, columns, ends = np.empty(size), np.empty(size, dtype=np.uint32), np.zeros(self.length + 1, dtype=np.int64)
         by_rows(X, None if h is None else np.sqrt(h), values, columns, ends)
         out = np.zeros((len(features), len(features)))
         add_gram(values, columns, ends, out)
@@ -257,6 +315,6 @@ class SparseColumns(Columns):
         return 2.0 * entries * (1.0 + entries / self.n) + len(features) ** 2
 
 
-def columns_of(X: Matrix) -> Columns:
+def columns_of(X: Matrix, has_intercept: bool = False) -> Columns:
     """Return the columns of a dense or CSR matrix."""
-    return SparseColumns(X) if is_sparse(X) else DenseColumns(X)
+    return SparseColumns(X, has_intercept) if is_sparse(X) else DenseColumns(X, has_intercept)

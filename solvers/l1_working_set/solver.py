@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 from weakref import WeakKeyDictionary
@@ -15,6 +15,7 @@ from bench_mtl.core.checks import real_matrix, real_number, whole_number
 from bench_mtl.core.designs import Design, frozen_matrix
 from bench_mtl.core.types import NEGLIGIBLE_SHARE, Array, Iterate, gap_up_to_rounding
 from bench_mtl.model.forms import LinearForm, loss_under
+from bench_mtl.model.linear_loss import LinearFit
 from bench_mtl.model.losses import Multiclass, Squared
 from bench_mtl.model.norms import L1
 from bench_mtl.model.protocols import IterativeSolver, Problem
@@ -32,7 +33,8 @@ _LONGEST_EXTENSION = 2.0
 class Memory:
     """What runs along a path know of the data of those before: copied columns, and values of the penalty or the radius with starts."""
 
-    columns: WeakKeyDictionary[Design, list[Columns]] = field(default_factory=WeakKeyDictionary)
+    columns: WeakKeyDictionary[Design, dict[bool, list[Columns]]] = field(default_factory=WeakKeyDictionary)
+    """For problems with intercepts and without."""
     passed: WeakKeyDictionary[Design, tuple[float | None, float, Array]] = field(default_factory=WeakKeyDictionary)
     """Of the last two runs the values, and the start of the last: the solution of the one before."""
 
@@ -77,6 +79,9 @@ class L1WorkingSet(IterativeSolver):
     line search until the signs of W settle, and a Newton step costs no more than all that came before; then by Newton's method on the face
     that they span, on which full balls stay full, until a step does not help. Features of unlike size are for `DualNewton` there.
 
+    A free intercept is minimised over at once: what is solved is the problem of columns without their means, those weighted with H. Sparse
+    columns stay sparse, as a Hessian without means is one with a row more.
+
     A radius z is met by Newton's method for the penalty on the set: ||w||_1 falls with the penalty by s^T H^-1 s, s the signs of the
     non-zeros, and w by H^-1 s; by secants where H is too large. Tasks that share a ball share their penalty. The point of an iterate is
     scaled into the ball.
@@ -109,6 +114,7 @@ class L1WorkingSet(IterativeSolver):
 
     name: ClassVar[str] = "l1_working_set"
     takes = (loss_under("squared", L1), loss_under("logistic", L1), loss_under("multiclass", L1))
+    takes_intercept = True
 
     def __post_init__(self) -> None:
         whole_number("first", self.first, minimum=1)
@@ -138,13 +144,14 @@ class L1WorkingSet(IterativeSolver):
         """
         return replace(self, memory=Memory())
 
-    def _columns_of(self, design: Design) -> list[Columns]:
+    def _columns_of(self, fit: LinearFit) -> list[Columns]:
         """Return the columns of every task; tasks that share X share them."""
-        kept: MutableMapping[Design, list[Columns]] = {} if self.memory is None else self.memory.columns
-        if design not in kept:
-            shared = [columns_of(design.block(0))] * design.n_tasks if design.is_shared else None
-            kept[design] = shared or [columns_of(design.block(k)) for k in range(design.n_tasks)]
-        return kept[design]
+        design, has_intercept = fit.design, fit.intercept
+        kept = {} if self.memory is None else self.memory.columns.setdefault(design, {})
+        if has_intercept not in kept:
+            shared = [columns_of(design.block(0), has_intercept)] * design.n_tasks if design.is_shared else None
+            kept[has_intercept] = shared or [columns_of(design.block(k), has_intercept) for k in range(design.n_tasks)]
+        return kept[has_intercept]
 
     def steps(self, problem: Problem, start: Array | None = None) -> Iterator[Iterate]:
         form = problem.form(LinearForm)
@@ -157,7 +164,7 @@ class L1WorkingSet(IterativeSolver):
         yield Iterate(point, claim=math.inf)
         design = form.fit.design
         least = NEGLIGIBLE_SHARE * form.fit.value(np.zeros(design.output_shape))  # about the scale of the problem
-        balls = _balls(form, point, self._columns_of(design), Sizes(self.first, self.growth, self.aim))
+        balls = _balls(form, point, self._columns_of(form.fit), Sizes(self.first, self.growth, self.aim))
         tasks = [task for ball in balls for task in ball.tasks]
         stored = sum(task.columns.stored for task in tasks)
         step, slopes_of = 0, Slopes(design, tasks)

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from bench_mtl.core.types import Array
+from bench_mtl.model.intercepts import root_of_falling
 from bench_mtl.solvers.l1_working_set.columns import Chosen, Columns, Features, Model
 from bench_mtl.solvers.l1_working_set.face import face_minimiser, solved
 
@@ -22,6 +23,8 @@ _INNER, _ASKED = 0.1, 0.3
 _ARMIJO = 1e-4
 #: The least curvature of an example's logistic loss.
 _FLOOR = 1e-15
+#: A margin at which nothing is left of a logistic loss.
+_FAR = 100.0
 #: Slopes that miss their conditions by this share of ||X_j|| ||r|| miss them by rounding.
 _ROUNDING = 1e-15
 #: Faces that one Newton step may pass on the way: few where factors are large.
@@ -111,10 +114,12 @@ class Task(ABC):
         """Return the second derivatives of f in these entries."""
 
     def _minimise_model(self, features: Features, penalty: float, h: Array | None, w: Array, g: Array, tolerance: float) -> None:
-        """Minimise the model of `kernels.descend` over these entries w, with slopes g; both change."""
+        """Minimise the model of `kernels.descend` over these entries w, which change, with slopes g, which may."""
         from bench_mtl.solvers.l1_working_set.kernels import combine, descend, products
 
         columns = self.columns
+        h = columns.centre(features, h)
+        g = np.append(g, 0.0) if columns.has_intercept else g
         X = columns.chosen(features)
         cone = np.zeros(len(features)) if self._cone is None else self._cone[features]  # of one type, for what is compiled
         a_sweep = max(1, columns.multiplied(features))
@@ -154,20 +159,26 @@ class Task(ABC):
 
 
 class SquaredTask(Task):
-    """f(t) = sum_i s_i/2 (y_i - t_i)^2."""
+    """f(t) = sum_i s_i/2 (y_i - t_i - b)^2, b = 0 or the best one."""
 
     def dual(self) -> Array:
-        return self.weights * (self.y - self.t)
+        return self.weights * self._residuals()
+
+    def _residuals(self) -> Array:
+        rest = self.y - self.t
+        return rest - np.average(rest, weights=self.weights) if self.columns.has_intercept else rest
 
     def _hessian(self, support: Features) -> Array:
-        common = float(self.weights[0])
-        return common * self.columns.gram(support, None) if np.all(self.weights == common) else self.columns.gram(support, self.weights)
+        common, columns = float(self.weights[0]), self.columns
+        if np.all(self.weights == common):
+            return common * columns.gram(support, columns.centre(support, None))
+        return columns.gram(support, columns.centre(support, self.weights))
 
     def solve(self, features: Features, penalty: float, tolerance: float) -> None:
         common = float(self.weights[0])
         alike = bool(np.all(self.weights == common))
         h, scale = (None, common) if alike else (self.weights, 1.0)
-        w, g = self.w[features], self.y - self.t
+        w, g = self.w[features], self._residuals()
         if h is not None:
             g *= h
         self._minimise_model(features, penalty / scale, h, w, g, tolerance / scale)
@@ -175,16 +186,39 @@ class SquaredTask(Task):
 
 
 class LogisticTask(Task):
-    """f(t) = sum_i s_i log(1 + exp(-y_i t_i))."""
+    """f(t) = sum_i s_i log(1 + exp(-y_i (t_i + b))), b = 0 or the best one."""
+
+    def __init__(self, columns: Columns, y: Array, weights: Array, cone: Array | None) -> None:
+        super().__init__(columns, y, weights, cone)
+        self._b = 0.0
 
     def dual(self) -> Array:
         return self._at(self.t)[1]
 
     def _hessian(self, support: Features) -> Array:
-        return self.columns.gram(support, self._at(self.t)[2])
+        return self.columns.gram(support, self.columns.centre(support, self._at(self.t)[2]))
 
     def _at(self, t: Array) -> tuple[float, Array, Array]:
         """Return f at t, minus its derivative, and its second derivatives, at least a little above 0."""
+        if self.columns.has_intercept:
+            self._b = self._best_intercept(t)
+        return self._at_shifted(t + self._b if self.columns.has_intercept else t)
+
+    def _best_intercept(self, t: Array) -> float:
+        """Return the best b, from the last one; where all labels are the same, one at which nothing of the loss is left."""
+        t = t + self._b
+        reach = float(np.abs(t).max(initial=0.0)) + _FAR
+
+        def value_and_slope(b: Array) -> tuple[Array, Array]:
+            _, g, h = self._at_shifted(t + b)
+            return g.sum(keepdims=True), h.sum(keepdims=True)
+
+        low = -reach if np.any(self.y < 0.0) else reach
+        high = reach if np.any(self.y > 0.0) else -reach
+        b = root_of_falling(value_and_slope, np.array([low]), np.array([high]), self.weights.sum(keepdims=True))
+        return self._b + float(b[0])
+
+    def _at_shifted(self, t: Array) -> tuple[float, Array, Array]:
         margins = self.y * t
         powers = np.exp(-np.abs(margins))
         sums = 1.0 + powers
@@ -193,23 +227,20 @@ class LogisticTask(Task):
         return value, g, self.weights * np.maximum(powers / (sums * sums), _FLOOR)
 
     def solve(self, features: Features, penalty: float, tolerance: float) -> None:
-        from bench_mtl.solvers.l1_working_set.kernels import combine, products
-
         columns = self.columns
-        X = columns.chosen(features)
         cone = None if self._cone is None else self._cone[features]
-        slopes, w = np.empty(len(features)), self.w[features]
+        w = self.w[features]
         t, (value, g, h), total = self.t, self._at(self.t), float(self.weights.sum())
         for _ in range(_MODELS):
-            products(X, g, slopes)
+            slopes = columns.products_with(features, g)
             self.products += columns.multiplied(features)
             excess = missed(slopes, w, penalty, cone)
             if excess <= tolerance:
                 break
             new = w.copy()
             self._minimise_model(features, penalty, h, new, g, max(_INNER * excess, _ASKED * tolerance))
-            change, step = new - w, np.zeros(columns.n)
-            combine(X, change, step)
+            change = new - w
+            step = columns.predictions(features, change)
             size = float(np.abs(w).sum())
             slope = -float(slopes @ change) + penalty * (float(np.abs(new).sum()) - size)
             rounding = _ROUNDING * (value + penalty * size + total)  # log(1 + x) has the rounding of 1 + x

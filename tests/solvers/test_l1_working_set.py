@@ -1,17 +1,19 @@
 """Working sets for l1 norms: the kernels against slow twins, where runs end, and warm starts."""
 
 import gc
+from dataclasses import replace
 from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from solver_data import proven
+from solver_data import pairwise_cases, proven
 
 from bench_mtl import Status, TaskData, Tolerance, regularisation_path
 from bench_mtl.problems.l1_ball_glm import L1BallGLM
 from bench_mtl.solvers.l1_working_set import L1WorkingSet
+from bench_mtl.solvers.l1_working_set.columns import columns_of
 from bench_mtl.solvers.l1_working_set.face import face_minimiser
 from bench_mtl.solvers.l1_working_set.kernels import SPAN, affine_shares
 
@@ -91,8 +93,66 @@ def test_along_a_path_columns_are_kept_as_long_as_their_data(block: object) -> N
         problem = L1BallGLM(data, penalty=value)
         assert np.allclose(solved(problem), solved(problem, along), atol=1e-9)
     columns = along.memory.columns
-    kept, others = columns[data.design], len(columns) - 1  # of the driver's rehearsal
+    kept, others = columns[data.design][False], len(columns) - 1  # of the driver's rehearsal
     assert kept[0] is kept[2]
     del data, problem
     gc.collect()
     assert len(columns) == others
+
+
+def centred_block(kind: str) -> Any:
+    """Return X with an offset, a column of ones and one of zeros, which a sparse one has of its own."""
+    block = np.hstack([np.ones((N, 1)), X + (X != 0.0), np.zeros((N, 1))])
+    return sp.csr_array(block) if kind == "sparse" else block
+
+
+@pytest.mark.parametrize(
+    ("loss", "kind", "restriction", "is_weighted"),
+    pairwise_cases(
+        ["squared", "logistic"],
+        ["dense", "sparse", "own"],
+        [{"penalty": "0.1 max"}, {"penalty": "0.01 max", "nonneg": True}, {"radius": 5.0}, {"radius": 5.0, "balls": "all"}],
+        [False, True],
+    ),
+)
+def test_an_intercept_is_free(
+    loss: str, kind: str, restriction: dict[str, Any], is_weighted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Against the bounds, which know nothing of columns without means. One task has one label alone."""
+    monkeypatch.setattr("bench_mtl.model.fit_problem.can_centre", lambda *_: False)
+    targets = 3.0 + Y if loss == "squared" else np.where((Y > 0.5) | (np.arange(3) == 2), 1.0, -1.0)
+    block = centred_block(kind)
+    blocks = [sp.csr_array(block), block[::-1], block[:30]]
+    if kind == "own":
+        data = TaskData.per_task(blocks, [targets[:, 0], targets[::-1, 1], targets[:30, 2]])
+    else:
+        data = TaskData.shared(block, targets)
+    if is_weighted:
+        data = replace(data, weights=np.random.default_rng(3).uniform(0.1, 2.0, data.design.output_shape))
+    problem = L1BallGLM(data, loss=loss, intercept=True, **restriction)
+    assert problem.fit.intercept
+    found = solved(problem)
+    assert not found[0].any()
+    assert problem.intercepts(found).all()
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_along_a_path_intercepts_are_free_too(loss: str) -> None:
+    along: Any = SMALL.along_path()
+    data = TaskData.shared(sp.csr_array(X + (X != 0.0)), 1.0 + Y if loss == "squared" else LABELS)
+    for value in ("0.5 max", "0.3 max", "0.2 max"):
+        problem = L1BallGLM(data, loss=loss, penalty=value, intercept=True)
+        assert np.allclose(solved(problem), solved(problem, along), atol=1e-7)
+
+
+def test_columns_without_their_means_are_those_of_a_row_more() -> None:
+    rng = np.random.default_rng(5)
+    h, features, r = rng.uniform(0.1, 2.0, N), np.array([3, 60, 2, 17]), rng.standard_normal(N)
+    r -= r.mean()
+    for block in (X, sp.csr_array(X)):
+        columns = columns_of(block, True)
+        row: Any = columns.centre(features, h)
+        Z = X[:, features] - np.average(X[:, features], axis=0, weights=h)
+        assert np.allclose(columns.gram(features, row), Z.T @ (h[:, None] * Z))
+        assert np.allclose(columns.squares(features, row), (h[:, None] * Z**2).sum(axis=0))
+        assert np.allclose(columns.products_with(features, r), Z.T @ r)
