@@ -40,7 +40,7 @@ class Task(ABC):
 
     def __init__(self, columns: Columns, y: Array, weights: Array, cone: Array | None) -> None:
         self.columns, self.y = columns, np.ascontiguousarray(y)
-        self.weights, self._cone = np.ascontiguousarray(weights), cone
+        self.weights, self._cone = np.array(weights), cone  # of one type, for what is compiled: views may not be written to
         self.w, self.t = np.zeros(columns.d), np.zeros(columns.n)
         self.support: Features = np.zeros(0, dtype=np.int64)
         self.size = 0.0
