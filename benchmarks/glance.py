@@ -4,7 +4,7 @@
 places. Of several problems or draws together seconds and ratios are geometric means over them, and intervals are over them, too. On every
 draw the first runs choose the fastest of a kind, and later ones measure it. A dash stands for a kind of which nobody was run.
 
-A folder `ANOTHER_DAY` in that of a report has the rows of another day, of the solvers that the report ran again.
+A folder `ANOTHER_DAY` in that of a report has the rows of another day, of `auto` and of the rivals that the report ran again.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ def changes() -> Iterator[str]:
     for target in TARGETS:
         for name, ratios in _on_both_days(target):
             if len({ratio.verdict for ratio in ratios}) > 1:
-                texts = [str(ratio) if ratio.is_finite else ratio.verdict.partition(" ")[0] for ratio in ratios]
+                texts = [str(ratio) if ratio.is_finite else ratio.verdict.removesuffix(" on").partition(" (")[0] for ratio in ratios]
                 yield f"| {name} | {format_target(target)} | {' | '.join(texts)} |"
 
 
