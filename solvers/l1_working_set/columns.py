@@ -284,6 +284,9 @@ class SparseColumns(Columns):
         X = (sp.vstack([self._X, sp.csr_array(np.ones((1, self.d)))]) if self.has_intercept else self._X).tocsc()
         if self.has_intercept:
             X.data[X.indptr[1:] - 1] = 0.0
+            for j in np.flatnonzero(np.diff(X.indptr) == self.length):  # without zeros, the mean may be all but nothing of a column
+                column = X.data[X.indptr[j] : X.indptr[j + 1] - 1]
+                column[:] = centred_columns(column[:, None])[0][:, 0]
         return Chosen(X.data, X.indices.astype(np.uint32), X.indptr.astype(np.int64), np.arange(self.d))
 
     def chosen(self, features: Features) -> Chosen:

@@ -203,8 +203,7 @@ def _balls(form: LinearForm, start: Array, columns: list[Columns], sizes: Sizes)
         cone = np.ascontiguousarray(cones[:, k]) if form.norm.nonneg else None
         task = kind(columns[k], design.task_outputs(fit.targets, k), design.task_outputs(fit.weights, k), cone)
         if start[:, k].any():
-            support = np.flatnonzero(start[:, k])
-            task.move_to(support, start[support, k])
+            task.begin(start[:, k], form.penalty or 0.0)
         tasks.append(task)
     if form.radius is None:
         assert form.penalty is not None

@@ -56,6 +56,11 @@ class Task(ABC):
     def solve(self, features: Features, penalty: float, tolerance: float) -> None:
         """Lower the objective over these entries, until no slope misses its own condition by more than the tolerance."""
 
+    def begin(self, w: Array, penalty: float) -> None:
+        """Start at w."""
+        support = np.flatnonzero(w)
+        self.move_to(support, w[support])
+
     def move_to(self, features: Features, w: Array) -> None:
         """Set these entries, and 0 for all others."""
         self.w[self.support] = 0.0
@@ -191,6 +196,13 @@ class LogisticTask(Task):
     def __init__(self, columns: Columns, y: Array, weights: Array, cone: Array | None) -> None:
         super().__init__(columns, y, weights, cone)
         self._b = 0.0
+
+    def begin(self, w: Array, penalty: float) -> None:
+        """Start at w, or at 0 where that is better: far on the wrong side of its margin an example has no curvature left."""
+        at_zero = self._at(self.t)[0]
+        super().begin(w, penalty)
+        if not self._at(self.t)[0] + penalty * self.size <= at_zero:
+            super().begin(np.zeros(len(w)), penalty)
 
     def dual(self) -> Array:
         return self._at(self.t)[1]

@@ -156,3 +156,19 @@ def test_columns_without_their_means_are_those_of_a_row_more() -> None:
         assert np.allclose(columns.gram(features, row), Z.T @ (h[:, None] * Z))
         assert np.allclose(columns.squares(features, row), (h[:, None] * Z**2).sum(axis=0))
         assert np.allclose(columns.products_with(features, r), Z.T @ r)
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_sparse_columns_without_zeros_may_have_large_means(loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bench_mtl.model.fit_problem.can_centre", lambda *_: False)
+    block = X.copy()
+    block[:, 0] = 1e7 + np.random.default_rng(6).standard_normal(N)
+    targets = np.where(block[:, :1] > 1e7, 1.0, -1.0)
+    found = proven(L1BallGLM(TaskData.shared(sp.csr_array(block), targets), loss=loss, penalty="0.1 max", intercept=True), SMALL, 1e-6)
+    assert found.solution[0, 0] > 0.0
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_logistic_starts_may_be_far(intercept: bool) -> None:
+    problem = L1BallGLM(TaskData.shared(X, LABELS), loss="logistic", penalty="0.1 max", intercept=intercept)
+    proven(problem, SMALL, 1e-8, start=1e3 * np.random.default_rng(7).standard_normal((D, 3)), iterations=500)
