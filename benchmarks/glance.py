@@ -4,7 +4,7 @@
 places. Of several problems or draws together seconds and ratios are geometric means over them, and intervals are over them, too. On every
 draw the first runs choose the fastest of a kind, and later ones measure it. A dash stands for a kind of which nobody was run.
 
-A folder `ANOTHER_DAY` in that of a report has the rows of another day, of `auto` and of the rivals that the report ran again.
+A folder `ANOTHER_DAY` in that of a report has the rows of another day, of `auto` and of rivals that the report ran again.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import ClassVar
 from weakref import WeakKeyDictionary
 
@@ -16,7 +17,7 @@ from bench_mtl.core.designs import Design, frozen_matrix
 from bench_mtl.core.types import NEGLIGIBLE_SHARE, Array, Iterate, gap_up_to_rounding
 from bench_mtl.model.forms import LinearForm, loss_under
 from bench_mtl.model.linear_loss import LinearFit
-from bench_mtl.model.losses import Multiclass, Squared
+from bench_mtl.model.losses import Loss, Multiclass, Squared
 from bench_mtl.model.norms import L1
 from bench_mtl.model.protocols import IterativeSolver, Problem
 from bench_mtl.solvers.l1_working_set.balls import Ball, ConstrainedBall, PenalisedBall, Sizes
@@ -193,6 +194,11 @@ def _dual(form: LinearForm, tasks: list[Task]) -> Array:
     return form.fit.design.unstack(np.concatenate([task.dual() for task in tasks]))
 
 
+def _intercept(loss: Loss, y: Array, weights: Array, design: Design, t: Array) -> float:
+    """Return the best intercept to the predictions t of one task."""
+    return float(loss.intercepts(t[:, None], y[:, None], weights[:, None], design)[0])
+
+
 def _balls(form: LinearForm, start: Array, columns: list[Columns], sizes: Sizes) -> list[Ball]:
     fit = form.fit
     design = fit.design
@@ -201,7 +207,8 @@ def _balls(form: LinearForm, start: Array, columns: list[Columns], sizes: Sizes)
     tasks: list[Task] = []
     for k in range(design.n_tasks):
         cone = np.ascontiguousarray(cones[:, k]) if form.norm.nonneg else None
-        task = kind(columns[k], design.task_outputs(fit.targets, k), design.task_outputs(fit.weights, k), cone)
+        y, weights = design.task_outputs(fit.targets, k), design.task_outputs(fit.weights, k)
+        task = kind(columns[k], y, weights, cone, partial(_intercept, fit.loss, y, weights, design.of_task(k)) if fit.intercept else None)
         if start[:, k].any():
             task.begin(start[:, k], form.penalty or 0.0)
         tasks.append(task)

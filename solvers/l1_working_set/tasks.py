@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
 
 from bench_mtl.core.types import Array
-from bench_mtl.model.intercepts import root_of_falling
 from bench_mtl.solvers.l1_working_set.columns import Chosen, Columns, Features, Model
 from bench_mtl.solvers.l1_working_set.face import face_minimiser, solved
 
@@ -23,12 +24,13 @@ _INNER, _ASKED = 0.1, 0.3
 _ARMIJO = 1e-4
 #: The least curvature of an example's logistic loss.
 _FLOOR = 1e-15
-#: A margin at which nothing is left of a logistic loss.
-_FAR = 100.0
 #: Slopes that miss their conditions by this share of ||X_j|| ||r|| miss them by rounding.
 _ROUNDING = 1e-15
 #: Faces that one Newton step may pass on the way: few where factors are large.
 _FACES, _FACES_OF_MANY, _MANY = 12, 3, 300
+
+#: Returns the best intercept to predictions.
+Intercept: TypeAlias = Callable[[Array], float]
 
 
 class Task(ABC):
@@ -38,8 +40,8 @@ class Task(ABC):
     X w; `products` counts the multiplications so far.
     """
 
-    def __init__(self, columns: Columns, y: Array, weights: Array, cone: Array | None) -> None:
-        self.columns, self.y = columns, np.ascontiguousarray(y)
+    def __init__(self, columns: Columns, y: Array, weights: Array, cone: Array | None, intercept: Intercept | None = None) -> None:
+        self.columns, self.y, self._intercept = columns, np.ascontiguousarray(y), intercept
         self.weights, self._cone = np.array(weights), cone  # of one type, for what is compiled: views may not be written to
         self.w, self.t = np.zeros(columns.d), np.zeros(columns.n)
         self.support: Features = np.zeros(0, dtype=np.int64)
@@ -47,6 +49,10 @@ class Task(ABC):
         self.products = 0.0
         self._direction: tuple[Features, Array] | None = None
         self._of_rates = 0.0
+
+    def _shifted(self, t: Array) -> Array:
+        """Return predictions with the best intercept, where there is one."""
+        return t if self._intercept is None else t + self._intercept(t)
 
     @abstractmethod
     def dual(self) -> Array:
@@ -123,8 +129,9 @@ class Task(ABC):
         from bench_mtl.solvers.l1_working_set.kernels import combine, descend, products
 
         columns = self.columns
-        h = columns.centre(features, h)
-        g = np.append(g, 0.0) if columns.has_intercept else g
+        if columns.has_intercept:
+            h, g = columns.centre(features, h), np.append(g, 0.0)
+            self.products += columns.multiplied(features)
         X = columns.chosen(features)
         cone = np.zeros(len(features)) if self._cone is None else self._cone[features]  # of one type, for what is compiled
         a_sweep = max(1, columns.multiplied(features))
@@ -167,35 +174,28 @@ class SquaredTask(Task):
     """f(t) = sum_i s_i/2 (y_i - t_i - b)^2, b = 0 or the best one."""
 
     def dual(self) -> Array:
-        return self.weights * self._residuals()
+        return self.weights * (self.y - self._shifted(self.t))
 
-    def _residuals(self) -> Array:
-        rest = self.y - self.t
-        return rest - np.average(rest, weights=self.weights) if self.columns.has_intercept else rest
+    def _curvatures(self) -> tuple[Array | None, float]:
+        """Return the second derivatives in the predictions in a unit, and this; None where all are 1."""
+        common = float(self.weights[0])
+        return (None, common) if np.all(self.weights == common) else (self.weights, 1.0)
 
     def _hessian(self, support: Features) -> Array:
-        common, columns = float(self.weights[0]), self.columns
-        if np.all(self.weights == common):
-            return common * columns.gram(support, columns.centre(support, None))
-        return columns.gram(support, columns.centre(support, self.weights))
+        h, unit = self._curvatures()
+        return unit * self.columns.gram(support, self.columns.centre(support, h))
 
     def solve(self, features: Features, penalty: float, tolerance: float) -> None:
-        common = float(self.weights[0])
-        alike = bool(np.all(self.weights == common))
-        h, scale = (None, common) if alike else (self.weights, 1.0)
-        w, g = self.w[features], self._residuals()
+        h, unit = self._curvatures()
+        w, g = self.w[features], self.y - self._shifted(self.t)
         if h is not None:
             g *= h
-        self._minimise_model(features, penalty / scale, h, w, g, tolerance / scale)
+        self._minimise_model(features, penalty / unit, h, w, g, tolerance / unit)
         self.move_to(features, w)
 
 
 class LogisticTask(Task):
     """f(t) = sum_i s_i log(1 + exp(-y_i (t_i + b))), b = 0 or the best one."""
-
-    def __init__(self, columns: Columns, y: Array, weights: Array, cone: Array | None) -> None:
-        super().__init__(columns, y, weights, cone)
-        self._b = 0.0
 
     def begin(self, w: Array, penalty: float) -> None:
         """Start at w, or at 0 where that is better: far on the wrong side of its margin an example has no curvature left."""
@@ -212,25 +212,7 @@ class LogisticTask(Task):
 
     def _at(self, t: Array) -> tuple[float, Array, Array]:
         """Return f at t, minus its derivative, and its second derivatives, at least a little above 0."""
-        if self.columns.has_intercept:
-            self._b = self._best_intercept(t)
-        return self._at_shifted(t + self._b if self.columns.has_intercept else t)
-
-    def _best_intercept(self, t: Array) -> float:
-        """Return the best b, from the last one; where all labels are the same, one at which nothing of the loss is left."""
-        t = t + self._b
-        reach = float(np.abs(t).max(initial=0.0)) + _FAR
-
-        def value_and_slope(b: Array) -> tuple[Array, Array]:
-            _, g, h = self._at_shifted(t + b)
-            return g.sum(keepdims=True), h.sum(keepdims=True)
-
-        low = -reach if np.any(self.y < 0.0) else reach
-        high = reach if np.any(self.y > 0.0) else -reach
-        b = root_of_falling(value_and_slope, np.array([low]), np.array([high]), self.weights.sum(keepdims=True))
-        return self._b + float(b[0])
-
-    def _at_shifted(self, t: Array) -> tuple[float, Array, Array]:
+        t = self._shifted(t)
         margins = self.y * t
         powers = np.exp(-np.abs(margins))
         sums = 1.0 + powers

@@ -137,11 +137,13 @@ def test_an_intercept_is_free(
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
-def test_along_a_path_intercepts_are_free_too(loss: str) -> None:
+def test_along_a_path_intercepts_are_free_too(loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bench_mtl.model.fit_problem.can_centre", lambda *_: False)
     along: Any = SMALL.along_path()
     data = TaskData.shared(sp.csr_array(X + (X != 0.0)), 1.0 + Y if loss == "squared" else LABELS)
     for value in ("0.5 max", "0.3 max", "0.2 max"):
         problem = L1BallGLM(data, loss=loss, penalty=value, intercept=True)
+        assert problem.fit.intercept
         assert np.allclose(solved(problem), solved(problem, along), atol=1e-7)
 
 
